@@ -26,7 +26,7 @@ import anyio
 from inspect_ai.model import get_model
 
 import benchmarks.models  # noqa: F401 - registers the model
-from compression_eval.compressors.artifacts import SUFFIX
+from compression_eval.compressors.names import SUFFIX
 from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.tokens import token_counter

@@ -31,8 +31,8 @@ from compression_eval.analysis.statistics.intervals import (
     satterthwaite,
 )
 from compression_eval.analysis.statistics.power import (
+    Answer,
     Design,
-    Graded,
     Variances,
     detectable,
     power,
@@ -396,27 +396,25 @@ def promises(runs: int, rng: numpy.random.Generator) -> Iterator[list[str]]:
 
 def parts(runs: int, rng: random.Random) -> Iterator[list[str]]:
     """Yield the variances that are found, beside the true ones."""
-    truth = Variances(state=0.05, probe=0.3, answer=0.15, grading=0.05)
-    count = {"state": 0.0, "probe": 0.0, "answer": 0.0, "grading": 0.0}
+    truth = Variances(state=0.05, probe=0.3, answer=0.2)
+    count = {"state": 0.0, "probe": 0.0, "answer": 0.0}
     for _ in range(runs):
-        found = spread_parts(_graded(rng, truth))
+        found = spread_parts(_answers(rng, truth))
         for name in count:
             count[name] += getattr(found, name) / runs
     for name, mean in count.items():
         yield [f"variance of {name}, mean found", "", f"{getattr(truth, name):.3f}", f"{mean:.3f}"]
 
 
-def _graded(rng: random.Random, truth: Variances) -> Iterator[Graded]:
+def _answers(rng: random.Random, truth: Variances) -> Iterator[Answer]:
     for unit in range(8):
         for state in range(4):
             common = rng.gauss(0, truth.state**0.5)
             for probe in range(8):
                 own = common + rng.gauss(0, truth.probe**0.5)
-                for answer in range(2):
-                    said = own + rng.gauss(0, truth.answer**0.5)
-                    for _ in range(2):
-                        value = probe + said + rng.gauss(0, truth.grading**0.5)
-                        yield Graded(str(unit), str(probe), str(state), str(answer), value)
+                for _ in range(2):
+                    value = probe + own + rng.gauss(0, truth.answer**0.5)
+                    yield Answer(str(unit), str(probe), str(state), value)
 
 
 def shown(heads: list[str], lines: Callable[[], Iterator[list[str]]]) -> None:

@@ -3,21 +3,29 @@
 The logs may be of any Inspect task whose agent ran with different ``compaction=`` strategies,
 Inspect's or ours. Read of each sample: its scores, the tokens of all calls but the graders', its
 turns, what each compaction removed (Inspect's compaction events), and the calls that repeat one
-made before a compaction. The statistics are those of every other comparison; a task's sample
-stands where a conversation and its probe stand there, an epoch where a compression stands.
+made before a compaction. An arm's samples are the rows of a frame, as of our own logs, so that
+means, differences and the decision are those of every other comparison: a cluster of samples is in
+the place of a conversation, a sample in that of a probe, an epoch in that of a compression.
 """
 
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from inspect_ai.event import CompactionEvent, ModelEvent, ToolEvent
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log_samples
 from inspect_ai.scorer import value_to_float
 
+from compression_eval.analysis.comparison import measures
+from compression_eval.analysis.comparison.measures import (
+    shown_change,
+    shown_interval,
+    shown_value,
+)
+from compression_eval.analysis.comparison.sides import one_name, refuse_same_runs
 from compression_eval.analysis.logs import (
     Log,
     header_of,
@@ -32,15 +40,16 @@ from compression_eval.analysis.statistics.intervals import (
     ArmValues,
     Difference,
     Limits,
-    Observation,
     arm_mean,
     paired_difference,
 )
 from compression_eval.analysis.statistics.significance import Decision, Failing, decide
 from compression_eval.errors import DataError, shorten
-from compression_eval.fixtures.finding_files import local_path
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.text.tables import Cell, Section, Table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 DEFAULT_MARGIN = 0.1
 """Largest loss of the score that is let pass; scores of agents are mostly shares."""
@@ -63,14 +72,6 @@ MEANINGS = (
     "score of 1",
 )
 
-_OUTCOMES = {
-    "better": "no regression",
-    "not worse": "no regression",
-    "worse, by less than the margin": "no regression",
-    "cannot tell": "cannot tell",
-}
-EXIT_CODES = {"no regression": 0, "regression": 1, "cannot tell": 3}
-
 NO_SCORE = "no score"
 
 _WORDS = {"c", "i", "p", "n", "yes", "no", "true", "false"}
@@ -78,8 +79,6 @@ _WORDS = {"c", "i", "p", "n", "yes", "no", "true", "false"}
 
 NOT_COMPACTED = "no compaction"
 """Name of an arm in which nothing was, beside one in which something was."""
-
-_MAX_NAMED = 8
 
 _RESAMPLES = 4_000
 
@@ -89,85 +88,43 @@ interval holds the true difference in 83 % of runs."""
 
 
 @dataclass(frozen=True)
-class AgentSample:
-    """One sample of an agent's run."""
-
-    id: str
-    run: str
-    """The attempt that it is of: a run of several epochs, or one of several runs of an arm."""
-    epoch: int
-    cluster: str
-    """What samples are alike in: the metadata ``cluster`` of the sample, else its id."""
-    scores: Mapping[str, float]
-    """By scorer, and key if it gives several."""
-    measures: Mapping[str, float]
-    """By the names of `MEASURES`."""
-    limit: str
-    """The limit that ended it, if one did."""
-    failure: str
-    """Why it has not the score that decides; empty if it has."""
-
-    def value(self, measure: str) -> float | None:
-        """Return a score or a measure by its name."""
-        return self.scores.get(measure, self.measures.get(measure))
-
-
-@dataclass(frozen=True)
 class AgentArm:
     """The runs with one strategy and the same settings."""
 
     name: str
     logs: Sequence[Log]
-    samples: Sequence[AgentSample]
+    samples: "DataFrame"
+    """A row per sample and epoch: `unit` (its id), `log_path` (its run), `state` (its epoch),
+    `fixture` (its cluster), the limit that ended it, why it has no score that decides (`failure`),
+    its scores, and `MEASURES`."""
     score: str
     """Name of the score that decides: the first key of the task's first scorer."""
+    scores: Sequence[str]
+    """Names of all, the one that decides first."""
 
-    def values(self, measure: str, *, failed: float | None = None) -> ArmValues:
-        """Return a measure's values.
-
-        Args:
-            measure: A score or one of `MEASURES`.
-            failed: What a sample without the deciding score counts as; left out if None.
-        """
-        return ArmValues.of(
-            Observation(each.cluster, each.id, "", f"{each.run} {each.epoch}", value)
-            for each in self.samples
-            if (value := failed if each.failure else each.value(measure)) is not None
-        )
-
-    def only(self, ids: Container[str]) -> "AgentArm":
-        """Return the arm on some of its samples."""
-        return replace(self, samples=[each for each in self.samples if each.id in ids])
-
-    def per_solved(self) -> "PerSolved":
-        """Return the tokens that one solved sample took."""
-        return PerSolved(
-            tokens=sum(each.measures["tokens"] for each in self.samples),
-            solved=sum(
-                not each.failure and each.scores.get(self.score) == 1 for each in self.samples
-            ),
-        )
-
-    def totals_by_cluster(self) -> dict[str, tuple[float, float]]:
-        """Return tokens and solved samples of each cluster."""
-        totals: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-        for each in self.samples:
-            totals[each.cluster][0] += each.measures["tokens"]
-            totals[each.cluster][1] += not each.failure and each.scores.get(self.score) == 1
-        return {name: (tokens, solved) for name, (tokens, solved) in totals.items()}
-
-
-@dataclass(frozen=True)
-class PerSolved:
-    """Tokens of all samples, solved or not, over those that were solved (score 1)."""
-
-    tokens: float
-    solved: int
+    def values(self, measure: str, *, failed_as_zero: bool = False) -> ArmValues:
+        """Return the values of a score or a measure; a sample that failed has none."""
+        scored = self.samples["failure"] == ""
+        counted = self.samples[measure].where(scored, 0.0 if failed_as_zero else math.nan)
+        return measures.values(self.samples.assign(**{measure: counted}), measure)
 
     @property
-    def ratio(self) -> float | None:
-        """None if nothing was solved."""
-        return self.tokens / self.solved if self.solved else None
+    def failed(self) -> int:
+        """Samples without the score that decides."""
+        return int((self.samples["failure"] != "").sum())
+
+    @property
+    def solved(self) -> "DataFrame":
+        """Tokens of all samples and how many were solved (score 1), by cluster."""
+        rows = self.samples
+        solved = (rows["failure"] == "") & (rows[self.score] == 1)
+        return rows.assign(solved=solved).groupby("fixture")[["tokens", "solved"]].sum()
+
+    @property
+    def per_solved(self) -> float | None:
+        """Tokens of all samples, solved or not, over those that were solved; None without one."""
+        tokens, solved = self.solved.sum()
+        return float(tokens / solved) if solved else None
 
 
 @dataclass(frozen=True)
@@ -180,15 +137,19 @@ class AgentComparison:
     decision: Decision
     lines: Mapping[str, Difference]
     """By measure, the deciding score first."""
-    per_solved: tuple[PerSolved, PerSolved]
-    per_solved_limits: Limits | None
-    """Of the difference, by a bootstrap over clusters; None where it cannot be told."""
-    notes: Sequence[str] = field(default_factory=tuple)
+    notes: Sequence[str]
 
     @property
     def outcome(self) -> str:
-        """What the exit code says."""
-        return _OUTCOMES.get(self.decision.verdict, "regression")
+        """The result, as `compare` says it of any logs."""
+        if self.decision.regression:
+            return "regression"
+        return "cannot tell" if self.decision.verdict == "cannot tell" else "no regression"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command."""
+        return {"no regression": 0, "regression": 1, "cannot tell": 3}[self.outcome]
 
 
 def agent_logs(paths: Sequence[str]) -> list[Log]:
@@ -215,6 +176,8 @@ def agent_arms(logs: Sequence[Log]) -> list[AgentArm]:
     Raises:
         DataError: A log cannot be read, holds no sample, or the logs are of several tasks.
     """
+    from pandas import DataFrame
+
     # A task may give its arms names of their own; its registered name stays.
     specs = [log.header.eval for log in logs]
     tasks = sorted({spec.task_registry_name or spec.task for spec in specs})
@@ -227,107 +190,88 @@ def agent_arms(logs: Sequence[Log]) -> list[AgentArm]:
         key: [each for log in members for each in _read(log)] for key, members in groups.items()
     }
     applied = {
-        key: "+".join(sorted({name for _, names in found for name in names})) or NOT_COMPACTED
+        key: "+".join(sorted({name for row in found for name in row["strategies"]}))
+        or NOT_COMPACTED
         for key, found in read.items()
     }
     compacted = set(applied.values()) != {NOT_COMPACTED}
-    score = _deciding(logs, [sample for found in read.values() for sample, _ in found])
+    names = [name for found in read.values() for row in found for name in row["scores"]]
+    first = [each.name for log in logs for each in (log.header.eval.scorers or [])[:1]]
+    # The same score decides for every arm.
+    of_first = [name for name in names if name.partition("/")[0] in first[:1]]
+    if not names:
+        raise DataError(f"{logs[0].path}: no sample of these runs has a score that is a number")
+    scores = list(dict.fromkeys([*of_first[:1], *names]))
     arms = []
     for key, members in groups.items():
         if not read[key]:
             raise DataError(f"{members[0].path}: no sample in this log")
         own = json.loads(key)
         alike = [json.loads(each) for each, name in applied.items() if name == applied[key]]
-        differing = [
+        told = ", ".join(
             f"{name}={shorten(value)}"
             for name, value in own.items()
             if any(other.get(name) != value for other in alike)
-        ]
-        told = ", ".join(differing)
+        )
         if compacted:
             told = f"{applied[key]} ({told})" if told else applied[key]
-        samples = [
-            sample
-            if sample.failure or score in sample.scores
-            else replace(sample, failure=NO_SCORE)
-            for sample, _ in read[key]
+        rows = [
+            dict.fromkeys(scores, math.nan) | row["scores"] | row["sample"] for row in read[key]
         ]
-        arms.append(AgentArm(told or "as it is", members, samples, score))
+        samples = DataFrame(rows)
+        unscored = (samples["failure"] == "") & samples[scores[0]].isna()
+        samples.loc[unscored, "failure"] = NO_SCORE
+        arms.append(AgentArm(told or "as it is", members, samples, scores[0], scores))
     return arms
 
 
-def _deciding(logs: Sequence[Log], samples: Sequence[AgentSample]) -> str:
-    """Return the name of the score that decides, the same one for every arm.
-
-    Raises:
-        DataError: No sample has a score.
-    """
-    first = [each.name for log in logs for each in (log.header.eval.scorers or [])[:1]]
-    names = [name for sample in samples for name in sample.scores]
-    of_first = [name for name in names if name.partition("/")[0] in first[:1]]
-    if not names:
-        raise DataError(f"{logs[0].path}: no sample of these runs has a score that is a number")
-    return (of_first or names)[0]
-
-
-def one_arm(
-    arms: Sequence[AgentArm], logs: Sequence[Log], wanted: str | None, option: str
+def _one_arm(
+    arms: Sequence[AgentArm], logs: Sequence[Log], wanted: str | None, label: str
 ) -> AgentArm:
-    """Return the arm of one side's logs, with the samples of these logs alone.
-
-    Args:
-        arms: Of all logs.
-        logs: Those of one side.
-        wanted: The arm's name or a part of it; None where the logs hold only one.
-        option: What the user names it with, for the error.
-
-    Raises:
-        DataError: The logs hold several such arms, or none.
-    """
-    if not logs:
-        raise DataError(f"{option}: there is no finished log on this side")
+    """Return the arm that is meant by one side, with the samples of that side's logs alone."""
     runs = {log.header.eval.eval_id for log in logs}
     here = [arm for arm in arms if any(log.header.eval.eval_id in runs for log in arm.logs)]
-    found = [arm for arm in here if wanted in (None, arm.name)]
-    found = found or [arm for arm in here if str(wanted) in arm.name]
-    if len(found) != 1:
-        names = ", ".join(shorten(arm.name) for arm in here[:_MAX_NAMED])
-        more = f" and {len(here) - _MAX_NAMED} more" if len(here) > _MAX_NAMED else ""
-        raise DataError(f"{option}: give a part of one arm's name alone: {names}{more}")
-    (arm,) = found
+    name = one_name([arm.name for arm in here], wanted, label)
+    arm = next(arm for arm in here if arm.name == name)
     own = [log for log in arm.logs if log.header.eval.eval_id in runs]
-    return replace(arm, logs=own, samples=[each for each in arm.samples if each.run in runs])
+    return replace(arm, logs=own, samples=arm.samples[arm.samples["log_path"].isin(runs)])
 
 
 def compare_agents(
-    base: AgentArm, new: AgentArm, margin: float = DEFAULT_MARGIN
+    logs: Sequence[Sequence[Log]],
+    names: Sequence[str | None] = (None, None),
+    margin: float | None = None,
 ) -> AgentComparison:
     """Compare two arms on the samples that both ran.
 
     The first score decides, as `significance.decide` says; the other lines are for reading.
 
     Args:
-        base: What is there.
-        new: What is to take its place.
-        margin: In the unit of the score.
+        logs: Those of base and new.
+        names: Of the arms that are meant, or parts of them; None where the logs hold one arm.
+        margin: In the unit of the score; `DEFAULT_MARGIN` if None.
 
     Raises:
-        DataError: They share no scored sample.
+        DataError: The arms cannot be told, or share no scored sample.
     """
-    both = {log.header.eval.eval_id for log in base.logs}
-    for log in new.logs:
-        if log.header.eval.eval_id in both:
-            raise DataError(f"{local_path(log.path)}: the same run stands on both sides")
-    shared = {each.id for each in base.samples} & {each.id for each in new.samples}
+    every = agent_arms(list({log.path: log for side in logs for log in side}.values()))
+    base, new = (
+        _one_arm(every, own, wanted, label)
+        for label, own, wanted in zip(("base", "new"), logs, names, strict=True)
+    )
+    refuse_same_runs(base.logs, new.logs)
     notes = [*_uncompacted((base, new)), *(note for arm in (base, new) for note in _notes(arm))]
+    shared = set(base.samples["unit"]) & set(new.samples["unit"])
+    sides = []
     for arm in (base, new):
-        if alone := sum(each.id not in shared for each in arm.samples):
+        both = arm.samples["unit"].isin(shared)
+        if alone := int((~both).sum()):
             notes.append(f"{arm.name}: {alone} samples that the other side did not run")
-    base, new = base.only(shared), new.only(shared)
-    names = list(dict.fromkeys([base.score, *(n for each in base.samples for n in each.scores)]))
+        sides.append(replace(arm, samples=arm.samples[both]))
+    base, new = sides
     lines = {
         name: seen
-        for name in [*names, *MEASURES]
+        for name in [*base.scores, *MEASURES]
         if (seen := paired_difference(base.values(name), new.values(name)))
     }
     if base.score not in lines:
@@ -335,16 +279,9 @@ def compare_agents(
             f"no sample has the score {base.score} on both sides; "
             "are these logs of the same task and dataset?"
         )
-    return AgentComparison(
-        base=base,
-        new=new,
-        margin=margin,
-        decision=decide(lines[base.score], margin, _failing(base, new)),
-        lines=lines,
-        per_solved=(base.per_solved(), new.per_solved()),
-        per_solved_limits=_ratio_limits(base, new),
-        notes=notes,
-    )
+    margin = margin or DEFAULT_MARGIN
+    decision = decide(lines[base.score], margin, _failing(base, new))
+    return AgentComparison(base, new, margin, decision, lines, notes)
 
 
 def _failing(base: AgentArm, new: AgentArm) -> Failing | None:
@@ -354,41 +291,45 @@ def _failing(base: AgentArm, new: AgentArm) -> Failing | None:
     """
     from scipy.stats import hypergeom
 
-    old, later = (sum(bool(each.failure) for each in arm.samples) for arm in (base, new))
-    if not old and not later:
+    if not base.failed and not new.failed:
         return None
-    rises = later * len(base.samples) > old * len(new.samples)
-    counted = paired_difference(
-        base.values(base.score, failed=0.0), new.values(base.score, failed=0.0)
-    )
-    number = len(base.samples) + len(new.samples)
-    p_value = float(hypergeom.sf(later - 1, number, old + later, len(new.samples)))
-    return Failing(p_value, counted.estimate if counted and rises else 0.0)
+    sizes = len(base.samples), len(new.samples)
+    rises = new.failed * sizes[0] > base.failed * sizes[1]
+    zeros = (arm.values(arm.score, failed_as_zero=True) for arm in (base, new))
+    counted = paired_difference(*zeros)
+    chance = hypergeom.sf(new.failed - 1, sum(sizes), base.failed + new.failed, sizes[1])
+    return Failing(float(chance), counted.estimate if counted and rises else 0.0)
+
+
+# ----- in words and figures
 
 
 def comparison_page(of: AgentComparison) -> list[Section]:
     """Return a comparison as sections for a terminal or as Markdown."""
-    seen = of.lines[of.base.score]
-    spread = seen.here or seen.elsewhere
-    decided = _limits(spread.interval(seen.estimate) if spread else None)
-    rows = []
-    for name, each in of.lines.items():
-        limits = [
-            _limits(part.interval(each.estimate) if part else None)
-            for part in (each.here, each.elsewhere)
+    seen, decision = of.lines[of.base.score], of.decision
+    rows = [
+        [
+            MEASURES.get(name, f"score {name}"),
+            *(shown_value(mean, name) for mean in (each.base, each.new)),
+            shown_change(each.estimate, name),
+            *(shown_interval(part, each.estimate, name) for part in (each.here, each.elsewhere)),
         ]
-        label = MEASURES.get(name, f"score {name}")
-        rows.append([label, _number(each.base), _number(each.new), _signed(each.estimate), *limits])
-    before, after = (each.ratio for each in of.per_solved)
-    change = _signed(after - before) if before is not None and after is not None else "-"
-    solved = [_number(before), _number(after), change, "", _limits(of.per_solved_limits)]
-    rows.append(["tokens per solved sample", *solved])
-    said = ", ".join(filter(None, of.decision.words))
-    if of.decision.verdict == "fails more" or of.decision.blocked:
+        for name, each in of.lines.items()
+    ]
+    before, after = of.base.per_solved, of.new.per_solved
+    change = "-" if before is None or after is None else shown_change(after - before, "tokens")
+    limits = _ratio_limits(of.base, of.new)
+    shown = " to ".join(shown_change(each, "tokens") for each in limits) if limits else "-"
+    ratios = [shown_value(each, "tokens") for each in (before, after)]
+    rows.append(["tokens per solved sample", *ratios, change, "", shown])
+    said = ", ".join(filter(None, decision.words))
+    if decision.verdict == "fails more" or decision.blocked:
         said = "fails more often on the new side"
+    decided = shown_interval(seen.here or seen.elsewhere, seen.estimate, of.base.score)
     verdict = [
         f"{of.outcome}: score {of.base.score}: {said} "
-        f"({_signed(seen.estimate)}, {decided}; margin {of.margin:g}, {seen.probes} samples)",
+        f"({shown_change(seen.estimate, of.base.score)}, {decided}; margin {of.margin:g}, "
+        f"{seen.probes} samples)",
         f"base: {of.base.name}",
         f"new: {of.new.name}",
     ]
@@ -418,7 +359,6 @@ def comparison_page(of: AgentComparison) -> list[Section]:
 
 def comparison_json(of: AgentComparison) -> str:
     """Return a comparison as JSON."""
-    before, after = of.per_solved
     return versioned_json(
         {
             "outcome": of.outcome,
@@ -439,9 +379,9 @@ def comparison_json(of: AgentComparison) -> str:
                 for name, each in of.lines.items()
             },
             "tokens_per_solved": {
-                "base": before.ratio,
-                "new": after.ratio,
-                "interval": of.per_solved_limits,
+                "base": of.base.per_solved,
+                "new": of.new.per_solved,
+                "interval": _ratio_limits(of.base, of.new),
             },
             "notes": list(of.notes),
         }
@@ -453,20 +393,20 @@ def arms_page(arms: Sequence[AgentArm], *, inline: bool = False) -> list[Section
 
     Args:
         arms: The arms.
-        inline: Whether an interval stands in its mean's line and not below it.
+        inline: Whether an interval is in its mean's line and not below it.
     """
-    measures = [arms[0].score, *MEASURES]
     rows: list[list[str | Cell]] = []
     for arm in arms:
         row: list[str | Cell] = [arm.name, str(len(arm.samples))]
-        for name in measures:
+        for name in [arm.score, *MEASURES]:
             mean = arm_mean(arm.values(name))
             limits = (mean.here or mean.elsewhere) if mean else None
-            told, below = _number(mean.mean if mean else None), _limits(limits, _number)
+            told = shown_value(mean.mean if mean else None, name)
+            below = " to ".join(shown_value(each, name) for each in limits or ())
             if limits and inline:
                 told = f"{told} ({below})"
-            row.append(Cell(told, below=below if limits else ""))
-        row.append(_number(arm.per_solved().ratio))
+            row.append(Cell(told, below=below))
+        row.append(shown_value(arm.per_solved, "tokens"))
         rows.append(row)
     heads = ["arm", "samples", f"score {arms[0].score}", *MEASURES.values()]
     notes = [*_uncompacted(arms), *(note for arm in arms for note in _notes(arm))]
@@ -490,13 +430,68 @@ def arms_json(arms: Sequence[AgentArm]) -> str:
                         for name in [arm.score, *MEASURES]
                         if (mean := arm_mean(arm.values(name)))
                     },
-                    "tokens_per_solved": arm.per_solved().ratio,
-                    "samples": [asdict(sample) for sample in arm.samples],
+                    "tokens_per_solved": arm.per_solved,
+                    "samples": [
+                        {
+                            "id": row["unit"],
+                            "run": row["log_path"],
+                            "epoch": row["state"],
+                            "cluster": row["fixture"],
+                            "scores": {
+                                name: row[name] for name in arm.scores if not math.isnan(row[name])
+                            },
+                            "measures": {name: row[name] for name in MEASURES},
+                            "limit": row["limit"],
+                            "failure": row["failure"],
+                        }
+                        for row in arm.samples.to_dict("records")
+                    ],
                 }
                 for arm in arms
             ]
         }
     )
+
+
+def _uncompacted(arms: Sequence[AgentArm]) -> list[str]:
+    """Name the arms in which nothing was compacted, where something was in others."""
+    names = [arm.name for arm in arms if not arm.samples["compactions"].any()]
+    if len(names) == len(arms):
+        return []
+    return [f"{name}: nothing was compacted; the agent had its whole context" for name in names]
+
+
+def _notes(arm: AgentArm) -> Iterator[str]:
+    """Say how many samples failed, and how many ended by a limit."""
+    failures, limits = arm.samples["failure"], arm.samples["limit"]
+    failed = Counter(" ".join(each.split())[:120] for each in failures if each)
+    for reason, number in failed.most_common(5):
+        yield f"{arm.name}: {number} of {len(arm.samples)} samples have no score: {reason}"
+    for limit, number in Counter(each for each in limits if each).items():
+        yield f"{arm.name}: {number} of {len(arm.samples)} samples ended by the limit of {limit}"
+
+
+def _ratio_limits(base: AgentArm, new: AgentArm) -> Limits | None:
+    """Return the limits of the difference in tokens per solved sample, by a bootstrap.
+
+    None where there are few clusters, or where a resample may solve nothing.
+    """
+    import numpy as np
+    from pandas import concat
+
+    totals = concat([base.solved, new.solved], axis=1, join="inner").to_numpy(float)
+    if len(totals) < MIN_CLUSTERS:
+        return None
+    drawn = np.random.default_rng(0).integers(0, len(totals), (_RESAMPLES, len(totals)))
+    spent, solved, spent_new, solved_new = totals[drawn].sum(axis=1).T
+    if not solved.all() or not solved_new.all():
+        return None
+    differences = spent_new / solved_new - spent / solved
+    low, high = np.quantile(differences, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+# ----- reading
 
 
 def _settings(header: EvalLog) -> dict[str, str]:
@@ -517,16 +512,14 @@ def _settings(header: EvalLog) -> dict[str, str]:
     settings |= {f"-M {name}": value for name, value in spec.model_args.items()}
     settings |= spec.model_generate_config.model_dump(exclude_none=True)
     return {
-        key: text for key, value in settings.items() if value is not None and (text := _text(value))
+        key: value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+        for key, value in settings.items()
+        if value is not None and value != ""
     }
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
-
-
-def _read(log: Log) -> Iterator[tuple[AgentSample, set[str]]]:
-    """Yield each sample, and the names of the strategies that compacted it."""
+def _read(log: Log) -> Iterator[dict[str, Any]]:
+    """Yield each sample's row, its scores, and the names of the strategies that compacted it."""
     with reading(log.path):
         for sample in read_eval_log_samples(log.path, all_samples_required=False):
             compactions = [e for e in sample.events if isinstance(e, CompactionEvent)]
@@ -534,31 +527,27 @@ def _read(log: Log) -> Iterator[tuple[AgentSample, set[str]]]:
             tokens = sum(use.total_tokens for use in sample.model_usage.values())
             calls, repeated = _calls(sample)
             scores = dict(_scores(sample))
-            failure = sample.error.message if sample.error else "" if scores else NO_SCORE
-            yield (
-                AgentSample(
-                    id=str(sample.id),
-                    run=log.header.eval.eval_id,
-                    epoch=sample.epoch,
-                    cluster=str(sample.metadata.get("cluster", sample.id)),
-                    scores=scores,
-                    measures={
-                        "tokens": tokens - sum(use.total_tokens for use in graders),
-                        "turns": _turns(sample),
-                        "calls": calls,
-                        "compactions": len(compactions),
-                        "removed": sum(
-                            each.tokens_before - each.tokens_after
-                            for each in compactions
-                            if each.tokens_before is not None and each.tokens_after is not None
-                        ),
-                        "repeated": repeated,
-                    },
-                    limit=sample.limit.type if sample.limit else "",
-                    failure=failure,
+            row = {
+                "fixture": str(sample.metadata.get("cluster", sample.id)),
+                "unit": str(sample.id),
+                "probe_id": "",
+                "log_path": log.header.eval.eval_id,
+                "state": sample.epoch,
+                "tokens": tokens - sum(use.total_tokens for use in graders),
+                "turns": _turns(sample),
+                "calls": calls,
+                "compactions": len(compactions),
+                "removed": sum(
+                    each.tokens_before - each.tokens_after
+                    for each in compactions
+                    if each.tokens_before is not None and each.tokens_after is not None
                 ),
-                {str((e.metadata or {}).get("strategy") or e.type) for e in compactions},
-            )
+                "repeated": repeated,
+                "limit": sample.limit.type if sample.limit else "",
+                "failure": sample.error.message if sample.error else "" if scores else NO_SCORE,
+            }
+            applied = {str((e.metadata or {}).get("strategy") or e.type) for e in compactions}
+            yield {"sample": row, "scores": scores, "strategies": applied}
 
 
 def _turns(sample: EvalSample) -> int:
@@ -608,54 +597,3 @@ def _score(value: object) -> float:
         except ValueError:
             return math.nan
     return value_to_float()(value) if isinstance(value, int | float | str) else math.nan
-
-
-def _uncompacted(arms: Sequence[AgentArm]) -> list[str]:
-    """Name the arms in which nothing was compacted, where something was in others."""
-    names = [
-        arm.name for arm in arms if not any(each.measures["compactions"] for each in arm.samples)
-    ]
-    if len(names) == len(arms):
-        return []
-    return [f"{name}: nothing was compacted; the agent had its whole context" for name in names]
-
-
-def _notes(arm: AgentArm) -> Iterator[str]:
-    failed = Counter(" ".join(each.failure.split())[:120] for each in arm.samples if each.failure)
-    limits = Counter(each.limit for each in arm.samples if each.limit)
-    for reason, number in failed.most_common(5):
-        yield f"{arm.name}: {number} of {len(arm.samples)} samples have no score: {reason}"
-    for limit, number in limits.items():
-        yield f"{arm.name}: {number} of {len(arm.samples)} samples ended by the limit of {limit}"
-
-
-def _ratio_limits(base: AgentArm, new: AgentArm) -> Limits | None:
-    """Return the limits of the difference in tokens per solved sample."""
-    import numpy as np
-
-    old, later = base.totals_by_cluster(), new.totals_by_cluster()
-    shared = sorted(old.keys() & later.keys())
-    if len(shared) < MIN_CLUSTERS:
-        return None
-    totals = np.array([[*old[name], *later[name]] for name in shared])
-    drawn = np.random.default_rng(0).integers(0, len(shared), (_RESAMPLES, len(shared)))
-    spent, solved, spent_new, solved_new = totals[drawn].sum(axis=1).T
-    if not solved.all() or not solved_new.all():
-        return None  # without a solved sample there is no ratio
-    differences = spent_new / solved_new - spent / solved
-    low, high = np.quantile(differences, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.2f}"
-
-
-def _limits(limits: Limits | None, shown: Callable[[float], str] = _signed) -> str:
-    return " to ".join(map(shown, limits)) if limits else "-"

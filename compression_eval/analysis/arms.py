@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 from inspect_ai.model import GenerateConfig, ModelConfig
 
 from compression_eval.analysis.logs import Log
-from compression_eval.compressors.spec import without_folders
 from compression_eval.fixtures.digests import digest
 from compression_eval.versioning import TEXTS, parts_of
 
@@ -112,7 +111,7 @@ def graders_of(log: Log) -> str:
     bound = role if isinstance(role, list) else [role] if role else []
     graded = [str(grader.get("model")) for grader in log.grading.graders]
     own = [_texts(decisive(grader.get("parameters") or {})) for grader in log.grading.graders]
-    as_bound = [_texts(decisive(_given(each.config))) for each in bound]
+    as_bound = [_texts(decisive(given(each.config))) for each in bound]
     again = graded != ([config.model for config in bound] or [spec.model])
     recorded = all("parameters" in grader for grader in log.grading.graders)
     if graded and (again or (bound and recorded and own != as_bound)):
@@ -170,11 +169,6 @@ def decisive(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _without_secrets(name, value) for name, value in kept.items()}
 
 
-def with_settings(model: ModelConfig) -> str:
-    """Return a model with the settings that affect its replies, secrets as digests."""
-    return _with_settings(model.model, _model_settings(model))
-
-
 def _own_settings(log: Log) -> dict[str, str]:
     spec = log.header.eval
     return _model_settings(
@@ -188,13 +182,14 @@ def _own_settings(log: Log) -> dict[str, str]:
 
 
 def _model_settings(model: ModelConfig) -> dict[str, str]:
-    settings = _texts(decisive(_given(model.config)) | decisive(model.args))
+    settings = _texts(decisive(given(model.config)) | decisive(model.args))
     if model.base_url and not model.model.startswith(_START_A_SERVER):
         settings["base_url"] = address(model.base_url)
     return settings
 
 
-def _given(config: GenerateConfig) -> dict[str, Any]:
+def given(config: GenerateConfig) -> dict[str, Any]:
+    """Return the settings of a model that are set, as plain data."""
     return config.model_dump(mode="json", exclude_none=True)
 
 
@@ -234,7 +229,9 @@ def _hidden(text: str) -> str:
 def _with_arguments(settings: Sequence[Mapping[str, str]], logs: Sequence[Log]) -> list[str]:
     """Return the strategies' names with the arguments in which they differ."""
     strategies = [log.compressor or log.name for log in logs]
-    names = _all_different([without_folders(name) for name in strategies], strategies)
+    # A user's file is named without its folders.
+    shown = [re.split(r"[/\\]", name)[-1] if "@" in name else name for name in strategies]
+    names = _all_different(shown, strategies)
     described = list(map(_named_by, logs))
     for name, members in _groups(names).items():
         for at in members:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,16 +15,12 @@ from inspect_ai.scorer import Score
 from compression_eval.analysis.arms import decisive
 from compression_eval.analysis.facts import rows_of_sample
 from compression_eval.fixtures.digests import digest
-from compression_eval.grading.judgement import SIX_DIMENSIONS
+from compression_eval.grading.failures import NO_KNOWLEDGE
 from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, knowledge, structure
-from compression_eval.grading.scorers import DIMENSION_KEYS, MODEL_KEYS, NO_KNOWLEDGE
 from compression_eval.inspect_models import input_tokens
 from compression_eval.record import Recorded, SampleRecord, recorded_in
 
 Value = str | int | float | bool | None
-
-Regradings = Mapping[tuple[str, str, int], Score]
-"""Scores of the rubric that replace those in logs, by path, sample id and epoch."""
 
 FACTS, CRITERIA, GRADINGS = "facts_json", "criteria_json", "gradings_json"
 """Columns that hold, as JSON, several things of one sample; `frames` unfolds them."""
@@ -32,6 +29,11 @@ SETUP = ("criteria", "grader_context", "language", "rubric_digest")
 """Settings of a grading, by their names in a score's metadata."""
 
 _RUBRIC = "six_dimensions"
+_GRADINGS = re.compile(r"six_dimensions-?(\d*)")
+"""Names of the rubric's scores in a log: with a number those of gradings that were appended."""
+
+SCORES: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions)
+"""Values of a grading, 0 to 5."""
 PANEL = "panel"
 """What the graders came to together, in the place of a grader's name."""
 
@@ -44,8 +46,6 @@ class Seen:
     """It may lack its events, which are most of a log."""
     path: str = ""
     """The log that it is in."""
-    regradings: Regradings | None = None
-    """Replacements of the rubric's scores; None for those in the log."""
 
     @cached_property
     def recorded(self) -> Recorded | None:
@@ -67,14 +67,9 @@ class Seen:
         by_number = {
             int(match[1] or 0): score
             for name, score in (self.sample.scores or {}).items()
-            if (match := SIX_DIMENSIONS.fullmatch(name))
+            if (match := _GRADINGS.fullmatch(name))
         }
-        kept = [by_number[number] for number in sorted(by_number)]
-        if self.regradings is None:
-            return kept
-        again = self.regradings.get((self.path, str(self.sample.id), self.sample.epoch))
-        # A sample that was not graded again has no grade; the log may say why.
-        return [again] if again else [score for score in kept[:1] if score.reason]
+        return [by_number[number] for number in sorted(by_number)]
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -83,10 +78,7 @@ class Seen:
 
     def score(self, scorer: str, key: str) -> float | None:
         """Return a value of a scorer; None if it is missing or not a number."""
-        score = (self.sample.scores or {}).get(scorer)
-        if self.regradings is not None and scorer == _RUBRIC:
-            score = self.gradings[0] if self.gradings else None
-        return number(score, key)
+        return number((self.sample.scores or {}).get(scorer), key)
 
     @cached_property
     def failure(self) -> str:
@@ -201,9 +193,6 @@ def _criteria_count(seen: Seen, *, ungraded: bool = False) -> Value:
 
 def _fact_share(seen: Seen, key: str) -> Value:
     """Return a share of facts; in older logs a language model's word has a key of its own."""
-    if seen.regradings is not None and key == "fact_recall":
-        words = [item["verdict"] for item in seen.settings.get("facts") or [] if item["verdict"]]
-        return words.count("stated") / len(words) if words else None
     read = seen.score("fact_retention", f"{key}_read")
     return seen.score("fact_retention", key) if read is None else read
 
@@ -251,12 +240,12 @@ SAMPLE_COLUMNS: dict[str, Read] = {
     "computed_here": _of_record(lambda record: record.state.computed_here),
     "failure": lambda seen: seen.failure,
     "scored": lambda seen: not seen.failure,
-    **{name: _scored(_RUBRIC, name) for name in (KNOWLEDGE, OVERALL, *structure().dimensions)},
+    **{name: _scored(_RUBRIC, name) for name in SCORES},
     "fact_recall": lambda seen: _fact_share(seen, "fact_recall"),
     "fact_survival": lambda seen: _fact_share(seen, "fact_survival"),
     "recall_by": lambda seen: _fact_share_by(seen, "recall_by", "grader"),
     "survival_by": lambda seen: _fact_share_by(seen, "survival_by", "reader"),
-    **{name: _scored("fact_retention", name) for name in MODEL_KEYS},
+    **{name: _scored("fact_retention", name) for name in ("fact_violations", "fact_agreement")},
     "abstained": _setting("abstained"),
     "criteria_asked": _criteria_count,
     "criteria_ungraded": lambda seen: _criteria_count(seen, ungraded=True),
@@ -306,7 +295,7 @@ SAMPLE_COLUMNS: dict[str, Read] = {
 _NUMBER_NAMES = ("fact_", "refetch_", "tokens_", "compress_", "criteria_")
 
 NUMBERS: tuple[str, ...] = (
-    *(KNOWLEDGE, OVERALL, *structure().dimensions, "dollars"),
+    *(*SCORES, "dollars"),
     *(name for name in SAMPLE_COLUMNS if name.startswith(_NUMBER_NAMES)),
     *(name for name in SAMPLE_COLUMNS if name.endswith(("_tokens", "_seconds"))),
 )
@@ -317,8 +306,7 @@ def _facts_cell(seen: Seen) -> Value:
     """Return what became of every fact; None for a sample without a record."""
     if seen.record is None:
         return None
-    sample, regraded = seen.sample, seen.regradings is not None
-    rows = rows_of_sample(seen.record, sample.epoch, sample.scores, regraded=regraded)
+    rows = rows_of_sample(seen.record, seen.sample.epoch, seen.sample.scores)
     return json.dumps(
         [{k: v for k, v in vars(row).items() if k not in ("log", "compressor")} for row in rows]
     )
@@ -356,7 +344,7 @@ def _gradings_cell(seen: Seen) -> Value:
             "grading": place,
             "graded_by": graded_by(score),
             **{name: (score.metadata or {}).get(name) for name in SETUP},
-            **{key: number(score, key) for key in DIMENSION_KEYS},
+            **{key: number(score, key) for key in SCORES},
         }
         for place, score in enumerate(seen.gradings)
     ]

@@ -1,7 +1,5 @@
 """``compression-eval compare``, ``facts`` and ``report``."""
 
-import sys
-from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +13,10 @@ from compression_eval.terminal import (
     Output,
     check_output,
     examples,
-    model_by_name,
-    model_options,
     refusal,
 )
 
 if TYPE_CHECKING:
-    from compression_eval.analysis.comparison.sides import Side
     from compression_eval.analysis.logs import Log
 
 _SPREADING = ("--to", "--controls")
@@ -91,7 +86,6 @@ def _allowed(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...
         "compare logs/before.eval --to logs/after.eval",
         "compare logs/main --to logs/branch --format markdown --out compare.md",
         "compare logs/main --to logs/branch --controls logs/controls --gate",
-        "compare logs/before.eval --to logs/after.eval --regrade openai/gpt-5",
         "compare logs/sweep --base-arm tail --to logs/sweep --new-arm anchored",
     )
     + "\n\n\b\nExit codes: 0 no regression, 1 regression, 2 could not be compared, 3 cannot tell.",
@@ -119,12 +113,6 @@ def _allowed(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...
     callback=_allowed,
     help="Let this differ, and compare what both have; can be given several times.",
 )
-@click.option(
-    "--regrade",
-    metavar="MODEL[,MODEL]",
-    help="Have the answers of both sides graded together by this model, and compare by that.",
-)
-@model_options
 @click.option("--gate", is_flag=True, help="For CI: only the decision.")
 @click.option(
     *("--format", "form"),
@@ -154,8 +142,6 @@ def compare(
     form: str,
     out: Path | None,
     junit: Path | None,
-    regrade: str | None,
-    **options: Any,
 ) -> None:
     """Say whether the arm of the NEW logs is better than that of the BASE logs, or worse.
 
@@ -172,87 +158,44 @@ def compare(
         check_output(out)  # not by its type, so that --junit tells it
     _require("compare", "scipy")
     from compression_eval.analysis.agent_runs import agent_logs
+    from compression_eval.text.tables import MIN_COLUMNS, as_markdown, as_text
 
     runs = [agent_logs(base), agent_logs(new)]
     if all(runs):
-        used = {"--regrade": regrade, "--allow": allow, "--junit": junit, "--gate": gate}
-        used |= {"--controls": controls}
+        used = {"--allow": allow, "--junit": junit, "--gate": gate, "--controls": controls}
         if refused := [name for name, value in used.items() if value]:
             raise DataError(f"{', '.join(refused)}: only for logs of compression_eval")
-        ctx.exit(_compare_agents(runs, (base_arm, new_arm), margin, form, out))
-    if regrade is None and (set_options := [name for name, value in options.items() if value]):
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in set_options)
-        raise DataError(f"{flags}: only with --regrade")
-    from compression_eval.analysis.comparison.controls import with_controls
-    from compression_eval.analysis.comparison.result import EXIT_CODES
-    from compression_eval.analysis.comparison.result import compare as compared
-    from compression_eval.analysis.comparison.sides import load_sides
-    from compression_eval.analysis.comparison.text import as_json, as_junit, page
-    from compression_eval.text.tables import as_markdown, as_text
+        from compression_eval.analysis import agent_runs
 
-    click.echo("reading logs", err=True)
-    sides = load_sides(base, new, base_arm, new_arm, scored=regrade is None)
-    sides = with_controls(sides, (*base, *new), controls, regrading=regrade is not None)
-    if regrade is not None:
-        sides = _regraded(sides, regrade, options, allow)
-    comparison = compared(*sides, threshold=margin, allowed=allow, whole=not gate)
-    outcome, why = comparison.outcome
-    if form == "json":
-        text = as_json(comparison, gate=gate)
+        agents = agent_runs.compare_agents(runs, (base_arm, new_arm), margin)
+        said, code = agents.outcome, agents.exit_code
+        sections = agent_runs.comparison_page(agents)
+        text = agent_runs.comparison_json(agents) if form == "json" else ""
+        columns = MIN_COLUMNS
     else:
-        sections = page(comparison, gate=gate)
-        text = as_markdown(sections) if form == "markdown" else as_text(sections, MAX_COLUMNS)
-    if junit is not None:
-        write_whole(junit, as_junit(comparison))
+        from compression_eval.analysis.comparison.compare import EXIT_CODES
+        from compression_eval.analysis.comparison.compare import compare as compared
+        from compression_eval.analysis.comparison.controls import controls_of
+        from compression_eval.analysis.comparison.sides import load_sides
+        from compression_eval.analysis.comparison.text import as_json, as_junit, page
+
+        click.echo("reading logs", err=True)
+        first, second, beside = load_sides(base, new, base_arm, new_arm)
+        found = controls_of((first, second), beside, (*base, *new), controls)
+        comparison = compared(first, second, found, margin=margin, allowed=allow)
+        said, code = ": ".join(comparison.outcome), EXIT_CODES[comparison.outcome[0]]
+        text = as_json(comparison, gate=gate) if form == "json" else ""
+        sections = [] if text else page(comparison, gate=gate)
+        columns = MAX_COLUMNS
+        if junit is not None:
+            write_whole(junit, as_junit(comparison))
+    text = text or (as_markdown(sections) if form == "markdown" else as_text(sections, columns))
     if out is None:
         click.echo(text, nl=False)
     else:
         write_whole(out, text)
-        click.echo(f"{outcome}: {why} ({out})")
-    ctx.exit(EXIT_CODES[outcome])
-
-
-def _compare_agents(
-    logs: "list[list[Log]]",
-    named: tuple[str | None, str | None],
-    margin: float | None,
-    form: str,
-    out: Path | None,
-) -> int:
-    """Compare an agent's runs, write the result, and return the exit code."""
-    from compression_eval.analysis import agent_runs
-    from compression_eval.text.tables import as_markdown, as_text
-
-    arms = agent_runs.agent_arms(list({log.path: log for side in logs for log in side}.values()))
-    base, new = (
-        agent_runs.one_arm(arms, own, wanted, option)
-        for option, own, wanted in zip(("--base-arm", "--new-arm"), logs, named, strict=True)
-    )
-    comparison = agent_runs.compare_agents(base, new, margin or agent_runs.DEFAULT_MARGIN)
-    page = agent_runs.comparison_page(comparison)
-    if form == "json":
-        text = agent_runs.comparison_json(comparison)
-    else:
-        text = (as_markdown if form == "markdown" else as_text)(page)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        write_whole(out, text)
-        click.echo(f"{comparison.outcome} ({out})")
-    return agent_runs.EXIT_CODES[comparison.outcome]
-
-
-def _regraded(
-    sides: "tuple[Side, Side]", names: str, options: dict[str, Any], allowed: tuple[str, ...]
-) -> "tuple[Side, Side]":
-    from compression_eval.analysis.comparison.regrading import regraded
-
-    with redirect_stdout(sys.stderr):  # Inspect prints a banner with its first model
-        models = [model_by_name(name.strip(), options) for name in names.split(",")]
-    try:
-        return regraded(*sides, models, allowed)
-    except KeyboardInterrupt:
-        raise _NotComparableError("interrupted while grading; nothing was written") from None
+        click.echo(f"{said} ({out})")
+    ctx.exit(code)
 
 
 @click.command(

@@ -95,7 +95,7 @@ class FactRow:
 
 
 def rows_of_sample(
-    record: SampleRecord, epoch: int, scores: Mapping[str, Score] | None, *, regraded: bool = False
+    record: SampleRecord, epoch: int, scores: Mapping[str, Score] | None
 ) -> Iterator[FactRow]:
     """Yield the rows of one sample, in the order of its probe's facts.
 
@@ -107,7 +107,6 @@ def rows_of_sample(
         record: What the sample's store holds.
         epoch: The sample's.
         scores: Of the sample, by scorer.
-        regraded: Whether the log's own gradings do not count.
     """
     sample, names = ScoredSample(record, []), [fact.fact for fact in record.probe.expected_facts]
     words: list[tuple[StateFinding | None, AnswerWord | None]] = []
@@ -129,7 +128,7 @@ def rows_of_sample(
         sample.answer_text,
         failed=sample.compression_failure is not None,
         read=[read for read, _ in words],
-        graded=[] if regraded else [graded for _, graded in words],
+        graded=[graded for _, graded in words],
     )
     if looked_up and sample.answer_text is not None:
         pairs = zip(findings, looked_up, strict=True)

@@ -32,8 +32,8 @@ from compression_eval.analysis.columns import (
     GRADINGS,
     NUMBERS,
     SAMPLE_COLUMNS,
+    SCORES,
     SETUP,
-    Regradings,
     Seen,
     Value,
 )
@@ -42,7 +42,6 @@ from compression_eval.analysis.logs import Grading, Log, find_logs, one_per_run,
 from compression_eval.engine import Engine, cores
 from compression_eval.errors import DataError
 from compression_eval.grading.rubric import structure
-from compression_eval.grading.scorers import DIMENSION_KEYS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -160,9 +159,9 @@ def unfold_criteria(frame: "DataFrame") -> "DataFrame":
 
 def unfold_gradings(frame: "DataFrame") -> "DataFrame":
     """Return a row per grading of a frame with the folded column."""
-    names = ("grading", "graded_by", *SETUP, *DIMENSION_KEYS)
+    names = ("grading", "graded_by", *SETUP, *SCORES)
     frame = _unfolded(frame.drop(columns=GRADINGS), frame[GRADINGS], names)
-    return _with_floats(frame, DIMENSION_KEYS)
+    return _with_floats(frame, SCORES)
 
 
 _OF_FACTS = [each.name for each in fields(FactRow) if each.name not in ("log", "compressor")]
@@ -253,7 +252,6 @@ def read_rows(
     names: Iterable[str],
     *,
     arm: str | None = None,
-    regradings: Regradings | None = None,
     processes: int | None = None,
     progress: Callable[[int], None] = lambda _: None,
     aside: "Aside | None" = None,
@@ -264,7 +262,6 @@ def read_rows(
         logs: The logs, each of which is read once, sample by sample.
         names: What to read of each sample: names of `columns.SAMPLE_COLUMNS` and `columns.FOLDED`.
         arm: The name of the logs' arm; None if each is to be named.
-        regradings: What takes the place of the rubric's scores in the logs.
         processes: How many read at the same time; None for as many as pay.
         progress: Called with the number of logs that were read.
         aside: Takes its columns, which are not in the frame then.
@@ -281,7 +278,7 @@ def read_rows(
     }
     sizes: list[int] = []
     kept = aside.names if aside is not None else ()
-    with _cells_by_log(logs, names, regradings, processes, kept) as read:
+    with _cells_by_log(logs, names, processes, kept) as read:
         # Now, since it starts threads: processes are forked from this one while it has none.
         from pandas import DataFrame, Series, to_numeric
 
@@ -334,7 +331,6 @@ Cells = dict[str, list[Value]]
 def _cells_by_log(
     logs: Sequence[Log],
     names: Sequence[str],
-    regradings: Regradings | None = None,
     processes: int | None = None,
     aside: Sequence[str] = (),
 ) -> Iterator[Iterator[tuple[Log, Cells, bytes]]]:
@@ -343,7 +339,7 @@ def _cells_by_log(
         processes = processes_for(logs)
     processes = min(processes, len(logs))
     engine = Engine(processes)
-    read = partial(_cells_of, names=names, regradings=regradings, aside=aside)
+    read = partial(_cells_of, names=names, aside=aside)
 
     def read_all() -> Iterator[tuple[Log, Cells, bytes]]:
         each = engine.run("", read, logs, attrgetter("path"), size=attrgetter("size"), stop=True)
@@ -355,14 +351,12 @@ def _cells_by_log(
         yield read_all()
 
 
-def _cells_of(
-    log: Log, names: Sequence[str], regradings: Regradings | None, aside: Sequence[str]
-) -> tuple[Grading, Cells, bytes]:
+def _cells_of(log: Log, names: Sequence[str], aside: Sequence[str]) -> tuple[Grading, Cells, bytes]:
     columns = [(name, (SAMPLE_COLUMNS | FOLDED)[name]) for name in names]
     cells: Cells = {name: [] for name in names}
     with reading(log.path):
         for sample in log.samples():
-            seen = Seen(sample, log.path, regradings)
+            seen = Seen(sample, log.path)
             for name, read in columns:
                 cells[name].append(read(seen))
     if {"state_id", "gradings"} <= set(names):

@@ -28,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError,
 
 from compression_eval.compressors.budget import groups
 from compression_eval.compressors.errors import CompressionError
+from compression_eval.compressors.names import SUFFIX
 from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.spec import Arguments, Compressor
 from compression_eval.compressors.strategy import WrappedStrategy, carried
@@ -39,9 +40,6 @@ from compression_eval.file_ops.ledger import FileState, Inventory, Status
 from compression_eval.file_ops.tools import read_calls
 from compression_eval.fixtures.conversation import message_text
 from compression_eval.fixtures.models import Fixture, Language
-
-SUFFIX = "+artifacts"
-"""Suffix of a strategy's name that wraps it."""
 
 _KEY = "compression_eval_artifacts"
 _DEFAULT_TOKENS = 800

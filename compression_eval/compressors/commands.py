@@ -8,9 +8,9 @@ from typing import Any
 import click
 from pydantic_core import to_jsonable_python
 
-from compression_eval.compressors.artifacts import SUFFIX
 from compression_eval.compressors.budget import KNOBS
 from compression_eval.compressors.hermes.interpreter import DEFAULT_VERSION
+from compression_eval.compressors.names import SUFFIX
 from compression_eval.compressors.registry import COMPRESSORS, find_compressor, unknown_strategy
 from compression_eval.compressors.spec import Compressor
 from compression_eval.terminal import CleanGroup, aligned, examples

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from compression_eval.compressors.anchored import AnchoredCompaction
-from compression_eval.compressors.artifacts import SUFFIX, with_artifacts
+from compression_eval.compressors.artifacts import with_artifacts
 from compression_eval.compressors.claude_code import ClaudeCodeCompaction
 from compression_eval.compressors.clear_tools import ClearToolsCompaction
 from compression_eval.compressors.codex import CodexCompaction
@@ -15,6 +15,7 @@ from compression_eval.compressors.hermes.strategy import HermesCompaction
 from compression_eval.compressors.inspect_own import INSPECTS_OWN
 from compression_eval.compressors.langchain import LangChainCompaction
 from compression_eval.compressors.masking import MaskingCompaction
+from compression_eval.compressors.names import SUFFIX
 from compression_eval.compressors.openhands import OpenHandsCompaction
 from compression_eval.compressors.pi import PiCompaction
 from compression_eval.compressors.recorded import RecordedState

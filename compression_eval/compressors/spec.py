@@ -4,7 +4,6 @@ The arguments of a strategy are its keyword arguments, defined once, as the fiel
 model derived from them checks the arguments in command lines, YAML files and logs.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -127,8 +126,3 @@ class CompressorSpec:
     def described(self) -> dict[str, Any]:
         """Return name and effective arguments as plain data."""
         return {"name": self.name, "arguments": self.arguments.model_dump(mode="json")}
-
-
-def without_folders(name: str) -> str:
-    """Return a strategy's name for display: a user's file as ``file.py@name``."""
-    return re.split(r"[/\\]", name)[-1] if "@" in name else name

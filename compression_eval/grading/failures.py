@@ -11,6 +11,9 @@ from compression_eval.errors import one_line
 FAILURES = "failures"
 """Key of a log's metadata: what failed, a line for each kind; absent if nothing did."""
 
+NO_KNOWLEDGE = "grader_failed: no criterion of knowledge has a value"
+"""Why an answer has no score if the graders judged only its form."""
+
 MAX_REASON = 160
 """Characters of a reason; what follows is cut off."""
 

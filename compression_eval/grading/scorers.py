@@ -16,6 +16,7 @@ from compression_eval.errors import DataError
 from compression_eval.facts.life import FactFinding, follow_facts
 from compression_eval.fixtures.models import Language
 from compression_eval.grading import explanation
+from compression_eval.grading.failures import NO_KNOWLEDGE
 from compression_eval.grading.judgement import AnswerWords, answer_words, judge
 from compression_eval.grading.metrics import (
     NO_VERDICT,
@@ -58,9 +59,6 @@ FACT_KEYS = ("fact_recall", "fact_survival", *MODEL_KEYS)
 
 DIMENSION_KEYS: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions)
 """Keys of the score of `six_dimensions`, on every sample that has one."""
-
-NO_KNOWLEDGE = "grader_failed: no criterion of knowledge has a value"
-"""Why an answer has no score if the graders judged only its form."""
 
 
 def compression_metrics() -> dict[str, list[Metric]]:

@@ -15,8 +15,8 @@ from inspect_ai.log import EvalSpec
 
 from compression_eval.analysis.arms import fitted_to
 from compression_eval.arguments import TaskArguments, checked
-from compression_eval.compressors.artifacts import SUFFIX
 from compression_eval.compressors.budget import KNOBS, WINDOW_BUDGETS, Knob, split, split_system
+from compression_eval.compressors.names import SUFFIX
 from compression_eval.compressors.running import CompressionPlan
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.tokens import token_counter

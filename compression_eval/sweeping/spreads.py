@@ -16,7 +16,7 @@ from inspect_ai.log import read_eval_log_sample_summaries
 from pydantic import BaseModel, ConfigDict, Field
 
 from compression_eval.analysis.statistics.power import (
-    Graded,
+    Answer,
     SpreadParts,
     Variances,
     spread_parts,
@@ -127,10 +127,10 @@ def _arms(samples: "DataFrame") -> "dict[str, DataFrame]":
 
 def _parts(rows: "DataFrame", measure: str) -> SpreadParts:
     known = rows[rows[measure].notna() & rows["state_id"].notna()]
-    columns = ["unit", "sample", "log_path", "state_id", "epoch", measure]
+    columns = ["unit", "sample", "log_path", "state_id", measure]
     return spread_parts(
-        Graded(str(unit), str(sample), f"{log} {state_id}", f"{log} {epoch}", float(value))
-        for unit, sample, log, state_id, epoch, value in known[columns].itertuples(index=False)
+        Answer(str(unit), str(sample), f"{log} {state_id}", float(value))
+        for unit, sample, log, state_id, value in known[columns].itertuples(index=False)
     )
 
 

@@ -163,7 +163,7 @@ def test_a_wide_margin_and_a_second_run_are_no_regression(logs: dict[str, Path])
     folder = logs["again"].parent
     same = _command("compare", folder, "--to", folder)
     assert same.exit_code == 2
-    assert same.output == f"Error: {logs['again']}: the same run stands on both sides\n"
+    assert same.output == f"Error: {logs['again']}: the same run is on both sides\n"
 
 
 def test_models_and_prompts_of_agents_are_arms_whatever_a_strategy_calls_its_arguments(
@@ -195,8 +195,8 @@ def test_arms_of_one_folder_are_told_apart_by_what_differs(
     whole = logs["whole"].parent.parent
     refused = _command("compare", whole, "--to", logs["edit"])
     assert refused.exit_code == 2
-    arms = "'no compaction', 'CompactionEdit', 'MaskingCompaction'"
-    assert f"--base-arm: give a part of one arm's name alone: {arms}\n" in refused.output
+    arms = "'CompactionEdit', 'MaskingCompaction', 'no compaction'"
+    assert f"the logs are of 3 arms, {arms}; name one of them with --base-arm" in refused.output
     for part, code in (("no comp", 1), ("Compaction", 2)):
         assert (
             _command("compare", whole, "--base-arm", part, "--to", logs["edit"]).exit_code == code
@@ -217,7 +217,7 @@ def test_arms_of_one_folder_are_told_apart_by_what_differs(
 
 def test_what_is_only_for_our_logs_is_refused(logs: dict[str, Path], tmp_path: Path) -> None:
     both = (logs["whole"], "--to", logs["edit"])
-    refused = _command("compare", *both, "--regrade", "mockllm/model")
+    refused = _command("compare", *both, "--gate")
     assert (refused.exit_code, "only for logs of compression_eval" in refused.output) == (2, True)
     ours = embedded(tmp_path / "logs", small.write(tmp_path / "data"))
     mixed = _command("compare", logs["whole"], "--to", ours.location)

@@ -1,15 +1,11 @@
-"""What changed between two sides beside the means: facts, misses and the spread."""
+"""What changed between two sides beside the means: facts that came or went, and misses."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from statistics import fmean
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from compression_eval.analysis.columns import SETUP
-from compression_eval.analysis.comparison.sides import Side
-from compression_eval.analysis.statistics.power import Graded, SpreadParts, spread_parts
-from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, structure
+from compression_eval.analysis.comparison.sides import Arm
+from compression_eval.grading.rubric import KNOWLEDGE
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -21,9 +17,6 @@ MISS = 3.0
 """A mean of knowledge under this is a miss."""
 
 MAX_REASON = 200
-
-SPLIT: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions)
-"""Measures of a grader, whose spread is split."""
 
 # ----- facts
 
@@ -68,7 +61,7 @@ _Key = tuple[str, int, str, str]
 """Fixture, cut, probe and fact."""
 
 
-def fact_changes(base: Side, new: Side) -> list[FactChange]:
+def fact_changes(base: Arm, new: Arm) -> list[FactChange]:
     """Return the facts that came or went in at least half of the runs.
 
     A reader's word decides whether a fact is there, else the look-up, as for the stage.
@@ -88,7 +81,7 @@ def fact_changes(base: Side, new: Side) -> list[FactChange]:
     return sorted(changes, key=lambda c: (c.kind != "lost", c.fixture, c.cut, c.probe, c.fact))
 
 
-def _facts_seen(side: Side) -> dict[_Key, FactSeen]:
+def _facts_seen(side: Arm) -> dict[_Key, FactSeen]:
     rows: dict[_Key, list[tuple[bool | None, bool | None, str]]] = defaultdict(list)
     columns = ["fixture", "cut", "probe", "fact", "stage"]
     columns += ["in_answer", "in_state", "in_answer_read", "in_state_read"]
@@ -117,7 +110,7 @@ def _known(cell: Any) -> bool | None:
     return None if cell is None or cell != cell else bool(cell)  # noqa: PLR0124
 
 
-def read_on_one_side(base: Side, new: Side) -> str:
+def read_on_one_side(base: Arm, new: Arm) -> str:
     """Return which side alone a reader read the states or answers of; empty if it is as the other.
 
     A reader and a look-up do not find the same facts, so what changed may be the way of looking.
@@ -151,7 +144,7 @@ class Flip:
         return self.new < MISS
 
 
-def flips(base: Side, new: Side) -> list[Flip]:
+def flips(base: Arm, new: Arm) -> list[Flip]:
     """Return the probes that flipped, those that are missed now first."""
     first, second = _probe_means(base.samples), _probe_means(new.samples)
     shared = first.index.intersection(second.index)
@@ -169,7 +162,7 @@ def _probe_means(samples: "DataFrame") -> "Series[float]":
     return samples[samples[KNOWLEDGE].notna()].groupby(["unit", "probe_id"])[KNOWLEDGE].mean()
 
 
-def _worst_reasons(side: Side) -> dict[tuple[str, str], str]:
+def _worst_reasons(side: Arm) -> dict[tuple[str, str], str]:
     """Return one line for each probe: the reason for its worst criterion's score."""
     worst = worst_criteria(side.criteria, ["unit", "probe_id"])
     cells = worst[["unit", "probe_id", "criterion", "reasoning"]].itertuples(index=False, name=None)
@@ -185,74 +178,3 @@ def worst_criteria(criteria: "DataFrame", keys: list[str]) -> "DataFrame":
     rows = criteria[first & criteria["score"].notna()]
     rows = rows.assign(score=rows["score"].astype(float)).sort_values("score", kind="stable")
     return rows.drop_duplicates(keys)
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Changes between two halves of one side's compressions."""
-
-    facts: float
-    """Facts lost or gained; mean over the sides."""
-    flips: float
-    """Probes that are a miss in one half only; likewise."""
-
-
-def noise(sides: Sequence[Side]) -> Noise | None:
-    """Compare each side with itself: every other compression of a conversation with the rest.
-
-    Returns:
-        None where a conversation was compressed only once.
-    """
-    facts, flipped = [], []
-    for side in sides:
-        runs = side.samples[["unit", "log_path", "state"]].drop_duplicates()
-        place = runs.groupby("unit").cumcount()
-        if (place.groupby(runs["unit"]).max() < 1).any():
-            return None
-        half = side.samples.merge(runs.assign(half=place % 2))
-        one, other = (
-            replace(side, samples=half[half["half"] == which].drop(columns="half"))
-            for which in (0, 1)
-        )
-        facts.append(len(fact_changes(one, other)))
-        flipped.append(len(flips(one, other)))
-    return Noise(fmean(facts), fmean(flipped))
-
-
-# ----- spread
-
-
-@dataclass(frozen=True)
-class SideSpread:
-    """The spread of one side, split into compressions, answers and gradings."""
-
-    parts: dict[str, SpreadParts]
-    """By measure of `SPLIT`."""
-    others: int
-    """Gradings left out because other graders made them, or made them by another rubric."""
-
-
-def side_spread(side: Side) -> SideSpread:
-    """Split the spread of a side; its samples must have a column ``state``."""
-    rows, others = side.samples, 0
-    if (rows["gradings"] > 1).any():
-        # Kept are the gradings that were made as the first of their answer was.
-        rows = side.gradings
-        setup = rows[["graded_by", *SETUP]].astype(str).agg("\n".join, axis=1)
-        first = setup[rows["grading"] == 0]
-        by_sample = dict(zip(rows.loc[first.index, "sample_uuid"], first, strict=True))
-        kept = rows["sample_uuid"].map(by_sample) == setup
-        rows, others = rows[kept], int((~kept).sum())
-    states = side.samples[["log_path", "sample", "epoch", "state"]]
-    state_of = {tuple(key): state for *key, state in states.itertuples(index=False, name=None)}
-    parts = {}
-    for measure in SPLIT:
-        columns = ["unit", "sample", "log_path", "epoch", measure]
-        known = rows.loc[rows[measure].notna(), columns].itertuples(index=False, name=None)
-        parts[measure] = spread_parts(
-            Graded(
-                unit, probe, f"{log} {state_of[log, probe, epoch]}", f"{log} epoch {epoch}", value
-            )
-            for unit, probe, log, epoch, value in known
-        )
-    return SideSpread(parts, others)

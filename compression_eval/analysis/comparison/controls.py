@@ -1,28 +1,27 @@
 """The controls of a comparison: what a reader answers from nothing and from everything.
 
 A reader that knows little more from the whole history than from none of it cannot show that
-nothing was lost. So the arms ``none`` and ``full`` stand beside both sides: among the logs that
-were named, in their folders, or in stored logs. They must have answered the same probes by the same
-reader and have been graded alike.
+nothing was lost. So each side is compared with the arms ``none`` and ``full``. They are taken from
+the logs that were named, from their folders, or from stored logs, and must have answered the same
+probes by the same reader and have been graded alike.
 """
 
 import json
 import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inspect_ai.model import GenerateConfig, ModelConfig
+from inspect_ai.model import ModelConfig
 
-from compression_eval.analysis.arms import address, answered_by, decisive, graders_of
+from compression_eval.analysis.arms import address, answered_by, decisive, given, graders_of
 from compression_eval.analysis.comparison.sides import (
     CONTROLS,
-    Side,
-    read_samples,
+    Arm,
+    read_arm,
     release_of,
-    releases,
     unfit_controls,
 )
 from compression_eval.analysis.logs import (
@@ -42,7 +41,7 @@ _OF_THE_TASK = (
     *("fixtures", "probes", "probe_types", "shard", "cut", "criteria", "grader_context"),
     "language",
 )
-"""Arguments that a control shares with the arms beside it."""
+"""Arguments that a control has in common with the arms that it is for."""
 
 MAX_WORD = 4_000
 
@@ -51,54 +50,46 @@ MAX_WORD = 4_000
 class Controls:
     """The arms ``none`` and ``full`` by a side's reader."""
 
-    floor: Side
-    ceiling: Side
+    floor: Arm
+    ceiling: Arm
 
 
-def with_controls(
-    sides: tuple[Side, Side], named: Sequence[str], stored: Sequence[str], *, regrading: bool
-) -> tuple[Side, Side]:
-    """Return both sides with their controls, or with the reason why they have none.
+def controls_of(
+    sides: Sequence[Arm], beside: Sequence[Log], named: Sequence[str], stored: Sequence[str]
+) -> list[Controls | str]:
+    """Return the controls of each side, or why it has none.
 
     Args:
         sides: Both sides.
+        beside: Logs of controls among those that were named.
         named: The logs and folders in which the sides were found.
         stored: Logs and folders of the controls alone; if empty they are looked for beside the
             sides.
-        regrading: Whether everything is graded anew, so that how it was graded does not matter.
 
     Raises:
         DataError: Stored controls do not fit; the text names what differs.
     """
     if stored:
         beside = one_per_run(find_logs(stored))
-    else:
-        beside = [log for side in sides for log in side.beside]
-    known: dict[tuple[str, ...], Side] = {}
+    known: dict[tuple[str, ...], Arm] = {}
     found = []
     near: list[Log] | None = None  # read only where those that were named do not do
     for side in sides:
-        controls = _fitting(side, beside, known, regrading=regrading)
+        controls = _fitting(side, beside, known)
         if stored and isinstance(controls, str):
             raise DataError(f"--controls: {', '.join(stored)}: {controls}")
         if isinstance(controls, str):
             if near is None:
                 near = one_per_run([*beside, *_in_folders(sides, named)])
-            controls = _fitting(side, near, known, regrading=regrading)
-        missing = controls if isinstance(controls, str) else ""
-        own = None if isinstance(controls, str) else controls
-        found.append(replace(side, controls=own, without_controls=missing))
-    return found[0], found[1]
+            controls = _fitting(side, near, known)
+        found.append(controls)
+    return found
 
 
-def _in_folders(sides: Iterable[Side], named: Iterable[str]) -> Iterable[Log]:
+def _in_folders(sides: Iterable[Arm], named: Iterable[str]) -> Iterable[Log]:
     """Return the controls in the folders of logs that were named one by one."""
-    folders = {
-        str(local_path(path).parent)
-        for side in sides
-        for path in (log.path for log in side.logs)
-        if local_path(path).is_file()
-    }
+    paths = [local_path(log.path) for side in sides for log in side.logs]
+    folders = {str(path.parent) for path in paths if path.is_file()}
     folders -= {str(Path(path)) for path in named if is_folder(path)}
     logs = []
     for path in sorted({path for folder in folders for path in names_in(folder)}):
@@ -106,12 +97,10 @@ def _in_folders(sides: Iterable[Side], named: Iterable[str]) -> Iterable[Log]:
             log = header_of(path)
             if is_ours(log.header) and log.compressor in CONTROLS and log.complete:
                 logs.append(log)
-    return one_per_run(logs)
+    return logs
 
 
-def _fitting(
-    side: Side, beside: Sequence[Log], known: dict[tuple[str, ...], Side], *, regrading: bool
-) -> Controls | str:
+def _fitting(side: Arm, beside: Sequence[Log], known: dict[tuple[str, ...], Arm]) -> Controls | str:
     """Return a side's controls, or why there are none."""
     reader, graders = answered_by(side.logs[0]), graders_of(side.logs[0])
     pair = []
@@ -121,19 +110,19 @@ def _fitting(
             return f"no run of the arm {name!r}"
         # What is left if none fits says what does not.
         own = [log for log in own if log.complete] or own
-        own = [log for log in own if release_of(log) in releases(side)] or own
+        own = [log for log in own if release_of(log) in side.releases] or own
         own = [log for log in own if answered_by(log) == reader] or own
-        logs = tuple([log for log in own if regrading or graders_of(log) == graders] or own)
-        paths = tuple(log.path for log in logs)
+        own = [log for log in own if graders_of(log) == graders] or own
+        paths = tuple(log.path for log in own)
         if paths not in known:
-            known[paths] = Side(name, name, logs, read_samples(logs, name))
-        if unfit := unfit_controls(side, known[paths], regrading=regrading):
+            known[paths] = read_arm(name, name, own)
+        if unfit := unfit_controls(side, known[paths]):
             return f"the runs of {name!r} do not fit {side.label}: {unfit}"
         pair.append(known[paths])
     return Controls(*pair)
 
 
-def command_for(side: Side) -> str:
+def command_for(side: Arm) -> str:
     """Return the command that makes a side's controls, in the folder of its logs."""
     log = side.logs[0]
     spec = log.header.eval
@@ -141,20 +130,18 @@ def command_for(side: Side) -> str:
     for name in _OF_THE_TASK:
         value = (spec.task_args_passed or spec.task_args or {}).get(name)
         if value is not None:
-            words += ["-T", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
+            words += ["-T", f"{name}={_plain(value)}"]
     words += ["--model", spec.model]
     for name, value in decisive(spec.model_args).items():
         words += ["-M", f"{name}={_plain(value)}"]
     if spec.model_base_url:
         words += ["--model-base-url", address(spec.model_base_url)]
-    for name, value in decisive(_given(spec.model_generate_config)).items():
+    for name, value in decisive(given(spec.model_generate_config)).items():
         words += [f"--{name.replace('_', '-')}", _plain(value)]
     bound = (spec.model_roles or {}).get("grader")
-    graders = bound if isinstance(bound, list) else [bound] if bound else []
-    if graders:
-        listed = [_role(each) for each in graders]
-        plain = all(isinstance(each, str) for each in listed)
-        value = ",".join(map(str, listed)) if plain else json.dumps(listed)
+    if graders := [_role(each) for each in (bound if isinstance(bound, list) else [bound]) if each]:
+        plain = all(isinstance(each, str) for each in graders)
+        value = ",".join(map(str, graders)) if plain else json.dumps(graders)
         words += ["--model-role", f"grader={value}"]
     folder = local_path(log.path).parent if "://" not in log.path else log.path.rpartition("/")[0]
     words += ["--epochs", "1", "--log-dir", str(folder)]
@@ -166,15 +153,11 @@ def command_for(side: Side) -> str:
 
 
 def _role(model: ModelConfig) -> str | dict[str, Any]:
-    settings = decisive(_given(model.config))
+    settings = decisive(given(model.config))
     arguments = decisive(model.args)
     arguments |= {"base_url": address(model.base_url)} if model.base_url else {}
     settings |= {"model_args": arguments} if arguments else {}
     return {"model": model.model, **settings} if settings else model.model
-
-
-def _given(config: GenerateConfig) -> dict[str, Any]:
-    return config.model_dump(mode="json", exclude_none=True)
 
 
 def _plain(value: Any) -> str:

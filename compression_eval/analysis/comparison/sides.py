@@ -14,30 +14,17 @@ from compression_eval.analysis.arms import (
     graders_of,
     made_of,
 )
-from compression_eval.analysis.columns import (
-    CRITERIA,
-    FOLDED,
-    GRADINGS,
-    SAMPLE_COLUMNS,
-    Regradings,
-)
-from compression_eval.analysis.frames import (
-    read_rows,
-    unfold_criteria,
-    unfold_facts,
-    unfold_gradings,
-)
-from compression_eval.analysis.logs import Log, find_logs, one_per_run
+from compression_eval.analysis.columns import CRITERIA, FACTS, SAMPLE_COLUMNS
+from compression_eval.analysis.comparison.measures import SURVIVAL_BY
+from compression_eval.analysis.frames import read_rows, unfold_criteria, unfold_facts
+from compression_eval.analysis.logs import Log, find_logs, local_path, one_per_run
 from compression_eval.errors import DataError
 from compression_eval.fixtures.digests import shown
-from compression_eval.fixtures.finding_files import local_path
 from compression_eval.text.printable import printable
 from compression_eval.versioning import SOURCE, TEXTS, TOOLS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-    from compression_eval.analysis.comparison.controls import Controls
 
 CONDITIONS: Mapping[str, str] = {
     "unfinished": "the run came to its end",
@@ -65,16 +52,7 @@ _BY_COLUMN = {
     "grader": "graded_by",
     "grader_context": "grader_context",
 }
-"""Conditions on a column of the samples."""
-
-_OF_CONTROLS = ("question", "rubric", "language", "criteria", "grader", "grader_context")
-"""Those of them that hold for a side and its controls as well."""
-
-_OF_GRADING = frozenset({"rubric", "language", "criteria", "grader", "grader_context"})
-"""Those that do not matter where everything is graded anew."""
-
-_GRADING = ("graded by", "criteria", "grader_context")
-"""Settings of an arm about its grading."""
+"""Conditions on a column of the samples; all but the cycles hold for controls as well."""
 
 _SIDES = ("base", "new")
 
@@ -85,35 +63,16 @@ MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
-class Regraded:
-    """How a side was graded again for the comparison alone."""
-
-    graders: tuple[str, ...]
-    answers: int
-    failed: int
-    """Answers without a result from any grader."""
-    calls: int
-
-
-@dataclass(frozen=True)
-class Side:
+class Arm:
     """The logs of one arm with their samples."""
 
     label: str
     """``base`` or ``new``; of a control its strategy."""
-    arm: str
+    name: str
     """The arm's name in tables."""
     logs: tuple[Log, ...]
     samples: "DataFrame"
     """As from `samples_frame`, one row per sample and epoch, with what is folded into a cell."""
-    regraded: Regraded | None = None
-    """None if the grades are those of the logs."""
-    beside: tuple[Log, ...] = ()
-    """Logs of the arms none and full among all that were named."""
-    controls: "Controls | None" = None
-    """The arms none and full by the same reader."""
-    without_controls: str = ""
-    """Why there are none."""
 
     @cached_property
     def facts(self) -> "DataFrame":
@@ -126,25 +85,19 @@ class Side:
         return unfold_criteria(self.samples[["unit", "probe_id", CRITERIA]])
 
     @cached_property
-    def gradings(self) -> "DataFrame":
-        """One row per grading: names of the sample, and as from `gradings_frame`."""
-        names = ["unit", "sample", "sample_uuid", "log_path", "epoch", GRADINGS]
-        return unfold_gradings(self.samples[names])
-
-    @cached_property
     def settings(self) -> dict[str, str]:
         """The settings of the arm by name, as text."""
-        settings = arm_settings(self.logs[0])
-        if self.regraded is None:
-            return settings
-        # Equal for both sides now, whatever graded the logs.
-        others = {name: value for name, value in settings.items() if name not in _GRADING}
-        return others | {"graded by": ", ".join(self.regraded.graders)}
+        return arm_settings(self.logs[0])
 
     @property
     def versions(self) -> list[str]:
         """Versions of the task: digests of everything that decides its results."""
         return sorted({str(log.header.eval.task_version) for log in self.logs})
+
+    @property
+    def releases(self) -> set[str]:
+        """The parts of these that rise when scores stop being comparable."""
+        return set(map(release_of, self.logs))
 
     @cached_property
     def made_of(self) -> dict[str, str]:
@@ -176,27 +129,17 @@ class Side:
         """Whether a model judged its own answers."""
         return any(mark is True for mark in self.samples["self_graded"])
 
-    @property
-    def states(self) -> int:
-        """How many compressions there were."""
-        return len(states_in(self.samples))
 
-
-def states_in(samples: "DataFrame") -> "DataFrame":
-    """Return one row per compression of a side."""
-    known = samples[samples["state_id"].notna()]
-    return known.drop_duplicates(["log_path", "unit", "state_id"])
+def read_arm(label: str, name: str, logs: Sequence[Log]) -> Arm:
+    """Read an arm's logs at once, since opening them takes the time."""
+    samples = read_rows(logs, (*SAMPLE_COLUMNS, FACTS, CRITERIA), arm=name)
+    return Arm(label, name, tuple(logs), samples)
 
 
 def load_sides(
-    base: Sequence[str],
-    new: Sequence[str],
-    base_arm: str | None,
-    new_arm: str | None,
-    *,
-    scored: bool = True,
-) -> tuple[Side, Side]:
-    """Return both sides.
+    base: Sequence[str], new: Sequence[str], base_arm: str | None, new_arm: str | None
+) -> tuple[Arm, Arm, list[Log]]:
+    """Return both sides, and the logs of controls among all that were named.
 
     Args:
         base: Logs, or folders with logs.
@@ -204,11 +147,10 @@ def load_sides(
         base_arm: Which arm is meant where the logs hold several; its name, as tables give
             it, or a part that no other has.
         new_arm: Likewise.
-        scored: Refuse a side without a score.
 
     Raises:
         DataError: There are no logs, one is no finished log of this eval, a side holds several
-            arms, or a run stands on both sides.
+            arms or no score, or both sides hold the same run.
     """
     by_label = {"base": one_per_run(find_logs(base)), "new": one_per_run(find_logs(new))}
     every = [*by_label["base"], *by_label["new"]]
@@ -218,56 +160,60 @@ def load_sides(
         arms = {names[log.path]: log.compressor in CONTROLS for log in by_label[label]}
         # Controls may lie beside the one arm that is meant.
         meant = [arm for arm, is_control in arms.items() if not is_control]
-        arm = meant[0] if wanted is None and len(meant) == 1 else _only_arm(label, arms, wanted)
-        chosen[label] = (arm, tuple(log for log in by_label[label] if names[log.path] == arm))
-    runs = {log.header.eval.task_id for log in chosen["base"][1]}
-    for log in chosen["new"][1]:
-        if log.header.eval.task_id in runs:
-            raise DataError(f"{local_path(log.path)}: the same run stands on both sides")
-    beside = tuple(log for log in every if log.compressor in CONTROLS)
-    sides = []
-    for label, (arm, logs) in chosen.items():
-        samples = read_samples(logs, arm)
-        if scored and not samples["scored"].any():
-            reasons = Counter(samples["failure"]).most_common(3)
+        lone = wanted is None and len(meant) == 1
+        arm = meant[0] if lone else one_name(list(arms), wanted, label)
+        chosen[label] = (arm, [log for log in by_label[label] if names[log.path] == arm])
+    refuse_same_runs(chosen["base"][1], chosen["new"][1])
+    sides = [read_arm(label, arm, logs) for label, (arm, logs) in chosen.items()]
+    for side in sides:
+        if not side.samples["scored"].any():
+            reasons = Counter(side.samples["failure"]).most_common(3)
             listed = "; ".join(f"{count} x {reason}" for reason, count in reasons)
             raise DataError(
-                f"{label}: none of the {len(samples)} samples of {arm!r} has a score "
-                f"({listed or 'the logs are empty'})"
+                f"{side.label}: none of the {len(side.samples)} samples of {side.name!r} has a "
+                f"score ({listed or 'the logs are empty'})"
             )
-        sides.append(Side(label, arm, logs, samples, beside=beside))
-    return sides[0], sides[1]
+    return sides[0], sides[1], [log for log in every if log.compressor in CONTROLS]
 
 
-def read_samples(
-    logs: Sequence[Log], arm: str, regradings: Regradings | None = None
-) -> "DataFrame":
-    """Read everything needed from the logs at once, since opening them takes the time."""
-    return read_rows(logs, SAMPLE_COLUMNS | FOLDED, arm=arm, regradings=regradings)
+def refuse_same_runs(base: Iterable[Log], new: Iterable[Log]) -> None:
+    """Refuse sides that share a run.
+
+    Raises:
+        DataError: A run is on both sides.
+    """
+    runs = {log.header.eval.task_id for log in base}
+    for log in new:
+        if log.header.eval.task_id in runs:
+            raise DataError(f"{local_path(log.path)}: the same run is on both sides")
 
 
-def _only_arm(label: str, arms: Collection[str], wanted: str | None) -> str:
+def one_name(arms: Sequence[str], wanted: str | None, label: str) -> str:
+    """Return the arm that is meant by a name or a part of it, or the only one there is.
+
+    Raises:
+        DataError: Several are meant, or none.
+    """
     listed = ", ".join(f"{name!r}" for name in sorted(arms))
-    if wanted is not None and wanted not in arms:
-        parts = sorted(name for name in arms if wanted in name)
-        if len(parts) == 1:
-            return parts[0]
-        if parts:
-            fitting = ", ".join(map(repr, parts))
-            raise DataError(
-                f"--{label}-arm: {wanted!r} fits {len(parts)} arms, {fitting}; "
-                "give more of the name"
-            )
-        raise DataError(f"--{label}-arm: no log of the arm {wanted!r}; the arms are {listed}")
-    if wanted is None and len(arms) > 1:
+    if wanted is None and len(arms) != 1:
         raise DataError(
             f"{label}: the logs are of {len(arms)} arms, {listed}; "
             f"name one of them with --{label}-arm"
         )
-    return wanted or next(iter(arms))
+    if wanted is None or wanted in arms:
+        return wanted or arms[0]
+    parts = sorted(name for name in arms if wanted in name)
+    if not parts:
+        raise DataError(f"--{label}-arm: no log of the arm {wanted!r}; the arms are {listed}")
+    if len(parts) > 1:
+        fitting = ", ".join(map(repr, parts))
+        raise DataError(
+            f"--{label}-arm: {wanted!r} fits {len(parts)} arms, {fitting}; give more of the name"
+        )
+    return parts[0]
 
 
-def differences(base: Side, new: Side) -> list[tuple[str, str, str]]:
+def differences(base: Arm, new: Arm) -> list[tuple[str, str, str]]:
     """Return in what two arms differ: name, value of base, value of new.
 
     These are settings, and digests of the code and the texts of one strategy.
@@ -282,7 +228,7 @@ def differences(base: Side, new: Side) -> list[tuple[str, str, str]]:
     return [(name, first.get(name, "-"), second.get(name, "-")) for name in names]
 
 
-def same_arm(base: Side, new: Side) -> bool:
+def same_arm(base: Arm, new: Arm) -> bool:
     """Return whether both sides are runs of one arm, which differ only by noise.
 
     Of logs that do not say what they were made of, the versions must be the same.
@@ -293,7 +239,7 @@ def same_arm(base: Side, new: Side) -> bool:
     return TEXTS in shared and all(base.made_of[name] == new.made_of[name] for name in shared)
 
 
-def tools_changed(base: Side, new: Side) -> list[tuple[str, str, str]]:
+def tools_changed(base: Arm, new: Arm) -> list[tuple[str, str, str]]:
     """Return the packages of which two sides were made with other versions, and these."""
     return [
         (name, old, new.tools[name])
@@ -302,15 +248,35 @@ def tools_changed(base: Side, new: Side) -> list[tuple[str, str, str]]:
     ]
 
 
-def check_comparable(base: Side, new: Side, allowed: Collection[str]) -> dict[str, str]:
+# ----- what must match
+
+
+def check_comparable(base: Arm, new: Arm, allowed: Collection[str]) -> dict[str, str]:
     """Return the allowed differences in a few words each, by name of `CONDITIONS`.
 
     Raises:
         DataError: There are differences that were not allowed; the text names all.
     """
-    obstacles = _obstacles(base, new)
-    refused = [name for name in obstacles if name not in allowed]
-    if refused:
+    both = (base.samples, new.samples)
+    shared = list(set(both[0]["fixture"]) & set(both[1]["fixture"]))
+    asked = [samples[samples["fixture"].isin(shared)] for samples in both]
+    gates = [
+        {str((log.header.eval.metadata or {}).get("min_removed", "-")) for log in side.logs}
+        for side in (base, new)
+    ]
+    read = ((samples[SURVIVAL_BY] == "reader").any() for samples in both)
+    details = {
+        "unfinished": _unfinished(base, new),
+        "release": _two(base.releases, new.releases),
+        "fixtures": _sets_differ(both, ["fixture"], "fixture_digest", "fixture"),
+        "probes": _sets_differ(asked, ["unit", "probe_id"], "probe_digest", "probe"),
+        "min_removed": _two(*gates),
+        **{name: _per_unit(base, new, column) for name, column in _BY_COLUMN.items()},
+        "state_facts": _two(*({"read by a model" if r else "looked up"} for r in read)),
+    }
+    details["grader"] = details["grader"] or _two(_graders(base), _graders(new))
+    obstacles = {name: details[name] for name in CONDITIONS if details[name]}
+    if refused := [name for name in obstacles if name not in allowed]:
         listed = "; ".join(f"{name} ({obstacles[name]})" for name in refused)
         options = " ".join(f"--allow {name}" for name in refused)
         raise DataError(
@@ -319,67 +285,30 @@ def check_comparable(base: Side, new: Side, allowed: Collection[str]) -> dict[st
     return obstacles
 
 
-def unfit_controls(side: Side, control: Side, *, regrading: bool) -> str:
+def unfit_controls(side: Arm, control: Arm) -> str:
     """Return in what a control does not fit a side; empty if it does.
 
     Args:
         side: The side.
         control: A control, which may have more fixtures and probes.
-        regrading: Whether everything is graded anew.
     """
     both, names = (side.samples, control.samples), (side.label, control.label)
     readers = [{answered_by(log) for log in each.logs} for each in (side, control)]
     details = {
         "unfinished": _unfinished(control),
-        "release": _two(*map(releases, (side, control)), names=names),
+        "release": _two(side.releases, control.releases, names=names),
         "reader": _two(*readers, names=names),
+        "fixtures": _sets_differ(both, ["unit"], "fixture_digest", "fixture", names[:1]),
     }
-    details["fixtures"] = _sets_differ(both, ["unit"], "fixture_digest", "fixture", names[:1])
     if not details["fixtures"]:
         keys = ["unit", "probe_id"]
         details["probes"] = _sets_differ(both, keys, "probe_digest", "probe", names[:1])
-    for name in _OF_CONTROLS:
-        if not (regrading and name in _OF_GRADING):
-            details[name] = _per_unit(side, control, _BY_COLUMN[name])
-    if not regrading:
-        bound = [{graders_of(log) for log in each.logs} for each in (side, control)]
-        details["grader"] = details["grader"] or _two(*bound, names=names)
+    for name, column in _BY_COLUMN.items():
+        if name != "cycles":
+            details[name] = _per_unit(side, control, column)
+    graders = _two(_graders(side), _graders(control), names=names)
+    details["grader"] = details["grader"] or graders
     return "; ".join(f"{name} ({detail})" for name, detail in details.items() if detail)
-
-
-def _obstacles(base: Side, new: Side) -> dict[str, str]:
-    """Return the differences that prevent a comparison."""
-    both = (base.samples, new.samples)
-    shared = list(set(both[0]["fixture"]) & set(both[1]["fixture"]))
-    asked = [samples[samples["fixture"].isin(shared)] for samples in both]
-    details = {
-        "unfinished": _unfinished(base, new),
-        "release": _two(releases(base), releases(new)),
-        "fixtures": _sets_differ(both, ["fixture"], "fixture_digest", "fixture"),
-        "probes": _sets_differ(asked, ["unit", "probe_id"], "probe_digest", "probe"),
-        "min_removed": _two(
-            *(
-                {str((log.header.eval.metadata or {}).get("min_removed", "-")) for log in side.logs}
-                for side in (base, new)
-            )
-        ),
-        **{name: _per_unit(base, new, column) for name, column in _BY_COLUMN.items()},
-    }
-    read = ((samples["survival_by"] == "reader").any() for samples in both)
-    details["state_facts"] = _two(*({"read by a model" if r else "looked up"} for r in read))
-    if not base.regraded:
-        bound = ({graders_of(log) for log in side.logs} for side in (base, new))
-        details["grader"] = details["grader"] or _two(*bound)
-    return {name: details[name] for name in CONDITIONS if details[name]}
-
-
-def _unfinished(*sides: Side) -> str:
-    return "; ".join(
-        f"{log.path} ended early, {log.header.status}; finish it with: inspect eval-retry"
-        for side in sides
-        for log in side.logs
-        if not log.complete
-    )
 
 
 def release_of(log: Log) -> str:
@@ -387,9 +316,17 @@ def release_of(log: Log) -> str:
     return str(log.header.eval.task_version).partition("-")[0]
 
 
-def releases(side: Side) -> set[str]:
-    """Return the releases that made a side."""
-    return {release_of(log) for log in side.logs}
+def _graders(side: Arm) -> set[str]:
+    return set(map(graders_of, side.logs))
+
+
+def _unfinished(*sides: Arm) -> str:
+    return "; ".join(
+        f"{log.path} ended early, {log.header.status}; finish it with: inspect eval-retry"
+        for side in sides
+        for log in side.logs
+        if not log.complete
+    )
 
 
 def _sets_differ(
@@ -430,7 +367,7 @@ def _named(what: str, keys: Iterable[tuple[str, ...]]) -> str:
     return f"{what} {', '.join(names[:MAX_NAMED])}{more}"
 
 
-def _per_unit(base: Side, new: Side, column: str) -> str:
+def _per_unit(base: Arm, new: Arm, column: str) -> str:
     """Compare what two sides say about the conversations that both have."""
     first, second = (_values(side.samples, ["unit"], column) for side in (base, new))
     for unit in sorted(first.keys() & second.keys()):

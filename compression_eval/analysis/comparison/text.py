@@ -8,21 +8,25 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from compression_eval._version import __version__
 from compression_eval.analysis.arms import ARGUMENT, prompt_file
 from compression_eval.analysis.comparison.changes import FactChange, read_on_one_side
+from compression_eval.analysis.comparison.compare import (
+    BREAKDOWNS,
+    EXIT_CODES,
+    Comparison,
+    Line,
+    no_language_model,
+)
 from compression_eval.analysis.comparison.controls import command_for
 from compression_eval.analysis.comparison.measures import (
-    BREAKDOWNS,
     Failures,
-    Line,
     measure_name,
-    no_language_model,
     shown_change,
     shown_interval,
     shown_p,
     shown_value,
+    states_in,
     threshold_of,
 )
-from compression_eval.analysis.comparison.result import EXIT_CODES, Comparison
-from compression_eval.analysis.comparison.sides import Side, tools_changed
+from compression_eval.analysis.comparison.sides import Arm, differences, tools_changed
 from compression_eval.analysis.spending import SPENDING_NOTE, Spent, spending, spending_table
 from compression_eval.analysis.statistics.intervals import Difference, Spread
 from compression_eval.fixtures.digests import digest, shown
@@ -78,7 +82,7 @@ def page(comparison: Comparison, *, gate: bool = False) -> list[Section]:
 
 def _decision(comparison: Comparison) -> Iterator[str]:
     """Yield the outcome, and the figures behind it."""
-    seen, by, margin = comparison.knowledge, comparison.decision, comparison.rules.threshold
+    seen, by, margin = comparison.knowledge, comparison.decision, comparison.margin
     here, elsewhere = (shown_interval(s, seen.estimate, KNOWLEDGE) for s in _spreads_of(seen))
     yield ": ".join(comparison.outcome)
     base, new = (shown_value(mean, KNOWLEDGE) for mean in (seen.base, seen.new))
@@ -107,7 +111,7 @@ def _decision(comparison: Comparison) -> Iterator[str]:
         chance = "" if by.p_failing is None else f" (p that it fails more {shown_p(by.p_failing)})"
         yield f"failed: base {base}; new {new}{chance}"
     if comparison.base.graders != comparison.new.graders:
-        yield "WARNING the graders of base and new differ; --regrade MODEL grades both sides alike"
+        yield "WARNING the graders of base and new differ; grade both alike: inspect score LOG"
     if not comparison.untold and all(map(no_language_model, comparison.sides)):
         yield "no language model was involved: a regression check, not what an agent would know"
     if tools := tools_changed(*comparison.sides):
@@ -172,11 +176,11 @@ def _what_would_tell(comparison: Comparison) -> str:
 def _arms(comparison: Comparison) -> Section:
     columns = [
         (
-            side.arm,
+            side.name,
             str(len(side.logs)),
             str(side.samples["fixture"].nunique()),
             str(side.samples["sample"].nunique()),
-            str(side.states),
+            str(len(states_in(side.samples))),
             side.model,
             side.settings["compressor model"],
             " | ".join(side.graders),
@@ -196,7 +200,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     else:
         changed = [
             f"{name} ({_short(comparison.base, name, old)} -> {_short(comparison.new, name, new)})"
-            for name, old, new in comparison.changed_settings
+            for name, old, new in differences(*comparison.sides)
         ]
         prompts = "what decides the results beside the settings (prompts, code, fixtures)"
         yield f"the arms differ in: {', '.join(changed) or prompts}"
@@ -220,19 +224,11 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         if side.self_graded:
             yield f"self-graded: in {side.label}, a model judged its own answers"
         yield from _mixed(side)
-    base, new = (side.regraded for side in sides)
-    if base is not None and new is not None:
-        yield (
-            "both sides graded again, together and in random order, by "
-            f"{', '.join(base.graders)}: {base.answers} and {new.answers} answers, of which "
-            f"{base.failed} and {new.failed} failed ({base.calls + new.calls} calls); the grades "
-            "in the logs count for nothing here"
-        )
     for name, detail in comparison.allowed.items():
         yield f"allowed to differ: {name} ({detail})"
 
 
-def _mixed(side: Side) -> Iterator[str]:
+def _mixed(side: Arm) -> Iterator[str]:
     """Warn of different things under one mean."""
     cuts = side.samples.groupby("fixture")["cut"].unique()
     several = [
@@ -248,7 +244,7 @@ def _mixed(side: Side) -> Iterator[str]:
         yield f"WARNING: {side.label} mixes states of {cycles} cycles under one mean"
 
 
-def _short(side: Side, name: str, text: str) -> str:
+def _short(side: Arm, name: str, text: str) -> str:
     file = prompt_file(side.logs[0]) if name == f"{ARGUMENT}prompt" else None
     return file or (text if len(text) <= MAX_SETTING else f"{shown(digest(text))}…")
 
@@ -273,17 +269,12 @@ def _line_cells(line: Line, threshold: float) -> list[str]:
 
 def _details(comparison: Comparison) -> Iterator[Section]:
     """Yield everything beside the decision."""
-    threshold = comparison.rules.threshold
-    bounds = {line.measure: line.difference.estimate for line in comparison.bound}
-    heads = ["", *_LINE_HEADS[:-1], *(["failed as 0"] if bounds else []), _LINE_HEADS[-1]]
-    rows: list[list[str]] = []
-    for line in comparison.lines:
-        *cells, verdict = _line_cells(line, threshold)
-        if bounds:
-            cells.append(shown_change(bounds[line.measure], line.measure))
-        rows.append([measure_name(line.measure), *cells, verdict])
+    threshold = comparison.margin
+    rows = [
+        [measure_name(line.measure), *_line_cells(line, threshold)] for line in comparison.lines
+    ]
     title = "Other measures (exploratory: say where to look, decide nothing)"
-    yield Section(title, [Table(heads, rows, texts=(len(heads) - 1,))])
+    yield Section(title, [Table(["", *_LINE_HEADS], rows, texts=(len(_LINE_HEADS),))])
     if comparison.retention:
         yield _retention(comparison)
     if comparison.same_arm:
@@ -300,7 +291,12 @@ def _details(comparison: Comparison) -> Iterator[Section]:
             rows.append([line.group, measure_name(line.measure), *cells[:4], cells[-1]])
         title = f"By {BREAKDOWNS[column]} (exploratory: says where to look, decides nothing)"
         yield Section(title, [Table(heads, rows, names=2, texts=(len(heads) - 1,))])
-    yield _changed(comparison)
+    if one := read_on_one_side(*comparison.sides):
+        warning = (
+            f"WARNING only in {one} a model read which facts are there, in the other they were "
+            "looked up: facts lost and gained may come of that"
+        )
+        yield Section("", [[warning]])
     for kind in ("lost", "gained"):
         rows = [_fact_cells(change) for change in comparison.facts if change.kind == kind]
         heads = ["fact", "probe", "fixture", "in answer", "in state", "stage"]
@@ -316,8 +312,6 @@ def _details(comparison: Comparison) -> Iterator[Section]:
         ]
         heads = ["fixture", "probe", *_SIDES, why]
         yield from _listed(title, Table(heads, rows, names=2, texts=(4,)))
-    if comparison.spread:
-        yield _spread(comparison)
     seen = comparison.knowledge
     behind = (
         f"behind knowledge: probes {seen.probes}, conversations {seen.fixtures}, "
@@ -369,7 +363,7 @@ def _failures(comparison: Comparison) -> Section:
     heads = ("", "compressions failed", "samples failed", "not graded")
     rises = ["the new arm fails more often, so nothing is called better"]
     table = Table(heads, rows, texts=(1, 2, 3))
-    return Section("Failures", [table, *([rises] if comparison.rules.failures_rise else [])])
+    return Section("Failures", [table, *([rises] if comparison.failures_rise else [])])
 
 
 def _spent(comparison: Comparison) -> dict[str, dict[str, Spent]]:
@@ -384,24 +378,6 @@ def _share(number: int, of: Failures, by_reason: Mapping[str, int]) -> str:
     text = f"{number} of {of.samples} ({number / max(of.samples, 1):.1%})"
     reasons = ", ".join(f"{reason} {count}" for reason, count in by_reason.items())
     return f"{text}: {reasons}" if reasons else text
-
-
-def _changed(comparison: Comparison) -> Section:
-    """Say how many facts and probes changed beside what chance alone makes of them."""
-    lines = [f"between the sides: facts {len(comparison.facts)}, misses {len(comparison.flips)}"]
-    if comparison.noise is None:
-        lines.append("by chance: not known, since each conversation was compressed only once")
-    else:
-        lines.append(
-            f"by chance, between the two halves of one side's own compressions (mean over the "
-            f"sides): facts {comparison.noise.facts:g}, misses {comparison.noise.flips:g}"
-        )
-    if one := read_on_one_side(comparison.base, comparison.new):
-        lines.append(
-            f"WARNING only in {one} a model read which facts are there, in the other they were "
-            "looked up: facts lost and gained may come of that"
-        )
-    return Section("Facts and misses that changed", [lines])
 
 
 def _fact_cells(change: FactChange) -> list[str]:
@@ -423,26 +399,6 @@ def _listed(title: str, table: Table) -> Iterator[Section]:
         yield Section(f"{title}: {len(rows)}", [replace(table, rows=rows[:MAX_LISTED]), *more])
 
 
-def _spread(comparison: Comparison) -> Section:
-    """Say where the spread of knowledge comes from on each side."""
-    rows, notes = [], []
-    for label, spread in zip(_SIDES, comparison.spread or (), strict=True):
-        parts = spread.parts[KNOWLEDGE]
-        numbers = (parts.state, parts.probe, parts.answer, parts.grading)
-        rows.append([label, *("-" if n is None else f"{n**0.5:.2f}" for n in numbers)])
-        if parts.missing:
-            missing = ", ".join(parts.missing)
-            notes.append(f"{label}: cannot be split further without {missing}")
-        if spread.others:
-            notes.append(
-                f"{label}: {spread.others} gradings by other graders or another rubric are "
-                "left out here"
-            )
-    heads = ("", "compressions as a whole", "compressions by probe", "answers", "gradings")
-    title = "Spread of knowledge between runs, as standard deviations"
-    return Section(title, [Table(heads, rows), *([notes] if notes else [])])
-
-
 # ----- for programs
 
 
@@ -459,7 +415,7 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
         "outcome": outcome,
         "why": why,
         "exit_code": EXIT_CODES[outcome],
-        "margin": comparison.rules.threshold,
+        "margin": comparison.margin,
         "decision": {
             "measure": KNOWLEDGE,
             **_difference_data(comparison.knowledge),
@@ -493,7 +449,7 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
         "allowed": comparison.allowed,
         "base": _side_data(comparison.base, comparison.failed[0]),
         "new": _side_data(comparison.new, comparison.failed[1]),
-        "settings_changed": _changes(comparison.changed_settings),
+        "settings_changed": _changes(differences(*comparison.sides)),
         "versions_changed": _changes(tools_changed(*comparison.sides)),
         "other_measures": [_line_data(line) for line in comparison.lines],
         "formula": FORMULA,
@@ -501,23 +457,12 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
     if not gate:
         data |= {
             "retention": [asdict(each) for each in comparison.retention or ()] or None,
-            "by_chance": asdict(comparison.noise) if comparison.noise else None,
-            "failed_as_0": [_line_data(line) for line in comparison.bound],
             "exploratory": {
                 column: [_line_data(line) for line in lines]
                 for column, lines in comparison.breakdowns.items()
             },
             "facts": [asdict(change) for change in comparison.facts],
             "flips": [asdict(flip) | {"missed_now": flip.missed_now} for flip in comparison.flips],
-            "spread": comparison.spread
-            and {
-                label: {
-                    "variances": {name: asdict(parts) for name, parts in side.parts.items()},
-                    "gradings_left_out": side.others,
-                    "missing": next(iter(side.parts.values())).missing,
-                }
-                for label, side in zip(_SIDES, comparison.spread, strict=True)
-            },
         }
         if spent := _spent(comparison):
             data["spending"] = {
@@ -557,14 +502,13 @@ def _line_data(line: Line) -> dict[str, Any]:
     }
 
 
-def _side_data(side: Side, failed: Failures) -> dict[str, Any]:
+def _side_data(side: Arm, failed: Failures) -> dict[str, Any]:
     return {
-        "arm": side.arm,
+        "arm": side.name,
         "logs": [log.path for log in side.logs],
         "settings": side.settings,
         "versions": side.versions,
         "graded_by": side.graders,
-        "regraded": asdict(side.regraded) if side.regraded else None,
         "self_graded": side.self_graded,
         "fixtures": int(side.samples["fixture"].nunique()),
         "probes": int(side.samples["sample"].nunique()),
@@ -585,7 +529,7 @@ def as_junit(comparison: Comparison) -> str:
     tag = {"regression": "failure", "cannot tell": "error"}.get(outcome, "")
     cases = [_case("outcome", tag, f"{outcome}: {why}")]
     for line in comparison.lines:
-        base, new, change, *_ = _line_cells(line, comparison.rules.threshold)
+        base, new, change, *_ = _line_cells(line, comparison.margin)
         tag = "skipped" if line.judged.verdict == "cannot tell" else ""
         summary = f"{base} -> {new} ({change}): {line.judged.why}"
         cases.append(_case(line.measure, tag, summary))

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from statistics import fmean, variance
 from typing import TYPE_CHECKING, NamedTuple
 
 from compression_eval.analysis.statistics.intervals import LEVEL, Difference, Item, satterthwaite
@@ -180,13 +181,12 @@ def _spreads_seen(groups: int, free: int) -> "tuple[NDArray[float64], NDArray[fl
     return numpy.sqrt(total), freedoms.clip(free, groups * free)
 
 
-class Graded(NamedTuple):
-    """One grading of one answer."""
+class Answer(NamedTuple):
+    """The value of one answer."""
 
     unit: str
     probe: str
     state: str
-    answer: str
     value: float
 
 
@@ -202,106 +202,52 @@ class SpreadParts:
     Holds the spread of answers too where each state was answered from once.
     """
     answer: float | None
-    """Between answers from one state. Holds that of gradings too where each was graded once."""
-    grading: float | None
-
-    def variances(self, fixture: float = 0.0) -> Variances | None:
-        """Return the variances for a design; None if compressions were not repeated."""
-        if self.state is None or self.probe is None:
-            return None
-        answer, grading = self.answer or 0.0, self.grading or 0.0
-        return Variances(self.state, self.probe, answer, grading, fixture=fixture)
-
-    @property
-    def missing(self) -> list[str]:
-        """What to repeat in order to split the spread further."""
-        needs = (
-            (self.state, "compressions (at least 2 epochs)"),
-            (self.answer, "answers per state (-T answers=2)"),
-            (self.grading, "gradings of one answer (inspect score --action append)"),
-        )
-        return [text for value, text in needs if value is None]
+    """Between answers from one state, that of their gradings included."""
 
 
-_Cells = Mapping[Item, Mapping[str, Mapping[str, Sequence[float]]]]
-
-
-def spread_parts(gradings: Iterable[Graded]) -> SpreadParts:
+def spread_parts(answers: Iterable[Answer]) -> SpreadParts:
     """Split the spread of one arm and measure, by a method-of-moments analysis of variance.
 
-    Probes are crossed with states, answers are within both, gradings within answers. What a run
-    did not repeat cannot be split off, and is not.
+    Probes are crossed with states, answers are within both. What a run did not repeat cannot be
+    split off, and is not.
     """
-    cells: dict[Item, dict[str, dict[str, list[float]]]] = defaultdict(
-        lambda: defaultdict(lambda: defaultdict(list))
-    )
-    for each in gradings:
-        cells[each.unit, each.probe][each.state][each.answer].append(each.value)
-    answers_of = [answers for states in cells.values() for answers in states.values()]
-    grading = _within(values for answers in answers_of for values in answers.values())
-    per_answer = _mean(len(values) for answers in answers_of for values in answers.values())
-    answer_means = [[_mean(values) for values in answers.values()] for answers in answers_of]
-    answer = _within(answer_means)
-    answers = _mean(len(means) for means in answer_means)
-    if answer is not None and grading is not None:
-        answer = max(0.0, answer - grading / per_answer)
-    state, rest = _crossed(_tables(cells))
+    cells: dict[Item, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for each in answers:
+        cells[each.unit, each.probe][each.state].append(each.value)
+    groups = [values for states in cells.values() for values in states.values()]
+    freedom = sum(len(values) - 1 for values in groups)
+    within = sum(variance(values) * (len(values) - 1) for values in groups if len(values) > 1)
+    answer = within / freedom if freedom else None
+    state, rest = _crossed(cells)
     if rest is not None and answer is not None:
-        rest = max(0.0, rest - (answer + (grading or 0.0) / per_answer) / answers)
-    return SpreadParts(state, rest, answer, grading)
+        rest = max(0.0, rest - answer / fmean(map(len, groups)))
+    return SpreadParts(state, rest, answer)
 
 
-def _within(groups: Iterable[Sequence[float]]) -> float | None:
-    """Return the pooled variance within groups; None if no group has two members."""
-    squares, freedom = 0.0, 0
-    for group in groups:
-        if len(group) > 1:
-            centre = _mean(group)
-            squares += sum((value - centre) ** 2 for value in group)
-            freedom += len(group) - 1
-    return squares / freedom if freedom else None
+def _crossed(
+    cells: Mapping[Item, Mapping[str, Sequence[float]]],
+) -> tuple[float | None, float | None]:
+    """Return the variance between states, and of the cells beside probes and states."""
+    import numpy
 
-
-def _tables(cells: _Cells) -> list[list[list[float]]]:
-    """Return, per unit, a full table of means: a row per probe, a column per state."""
     by_unit: dict[str, list[dict[str, float]]] = defaultdict(list)
     for (unit, _), states in cells.items():
-        by_unit[unit].append(
-            {state: _mean(map(_mean, answers.values())) for state, answers in states.items()}
-        )
-    tables = []
+        by_unit[unit].append({state: fmean(values) for state, values in states.items()})
+    squares = freedom = rest_squares = rest_freedom = weighted = 0.0
     for rows in by_unit.values():
-        columns = sorted(set().union(*rows))
-        full = [[row[column] for column in columns] for row in rows if len(row) == len(columns)]
-        if full and len(columns) > 1:
-            tables.append(full)
-    return tables
-
-
-def _crossed(tables: Sequence[Sequence[Sequence[float]]]) -> tuple[float | None, float | None]:
-    """Return the variance between columns, and of the cells beside rows and columns."""
-    rest_squares, rest_freedom = 0.0, 0
-    column_parts: list[tuple[float, int, int]] = []
-    for table in tables:
-        rows, columns = len(table), len(table[0])
-        row_means = [_mean(row) for row in table]
-        grand = _mean(row_means)
-        column_means = [_mean(column) for column in zip(*table, strict=True)]
-        column_squares = rows * sum((mean - grand) ** 2 for mean in column_means)
-        column_parts.append((column_squares, columns - 1, rows))
-        for row, row_mean in zip(table, row_means, strict=True):
-            for value, column_mean in zip(row, column_means, strict=True):
-                rest_squares += (value - row_mean - column_mean + grand) ** 2
-        rest_freedom += (rows - 1) * (columns - 1)
-    if not column_parts:
+        states = sorted(set().union(*rows))
+        full = [[row[state] for state in states] for row in rows if len(row) == len(states)]
+        if not full or len(states) < 2:
+            continue
+        table = numpy.array(full)
+        probes, free = len(full), len(states) - 1
+        means = table.mean(axis=0) - table.mean()
+        squares += probes * float((means**2).sum())
+        freedom += free
+        weighted += free * probes
+        rest_squares += float(((table - table.mean(axis=1, keepdims=True) - means) ** 2).sum())
+        rest_freedom += (probes - 1) * free
+    if not freedom:
         return None, None
     rest = rest_squares / rest_freedom if rest_freedom else 0.0
-    freedom = sum(part for _, part, _ in column_parts)
-    between = sum(squares for squares, _, _ in column_parts) / freedom
-    rows_weighted = sum(part * rows for _, part, rows in column_parts) / freedom
-    return max(0.0, (between - rest) / rows_weighted), rest
-
-
-def _mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return sum(listed) / len(listed) if listed else 0.0
+    return max(0.0, (squares / freedom - rest) / (weighted / freedom)), rest

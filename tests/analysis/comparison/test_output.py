@@ -1,4 +1,4 @@
-"""Forms of output, texts that nobody vouches for, pooled logs, and where the spread comes from."""
+"""Forms of output, texts that nobody vouches for, and pooled logs."""
 
 import json
 import os
@@ -10,15 +10,15 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 from click.testing import CliRunner
-from inspect_ai import score
-from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
+from inspect_ai.log import EvalLog, read_eval_log
 
 from compression_eval.analysis import samples_frame
 from compression_eval.analysis.comparison.measures import shown_change, shown_interval
 from compression_eval.analysis.comparison.text import FORMULA
 from compression_eval.analysis.statistics.intervals import Spread
 from compression_eval.cli import main
-from compression_eval.grading.scorers import six_dimensions
+from compression_eval.compressors.names import CALLS_MODEL
+from compression_eval.compressors.registry import COMPRESSORS
 from tests.analysis.comparison.arms import (
     BAD,
     GOOD,
@@ -26,11 +26,9 @@ from tests.analysis.comparison.arms import (
     changed,
     compared,
     evaluated,
-    swinging,
 )
 from tests.analysis.embedded import TAIL, embedded
-from tests.e2e import scripted, small
-from tests.e2e.scripted import Call, Script
+from tests.e2e import small
 
 
 def test_markdown_holds_the_same_figures(good: EvalLog, bad: EvalLog, tmp_path: Path) -> None:
@@ -121,72 +119,6 @@ def test_an_attempt_that_was_gone_on_with_counts_once(
     first = changed(good, tmp_path, earlier)
     _, found = as_json(bad.location, "--to", first, good.location)
     assert found["new"]["logs"] == [good.location]
-
-
-def test_spread_that_was_not_repeated_is_not_split(good: EvalLog, again: EvalLog) -> None:
-    text = compared(good.location, "--to", again.location).stdout
-    assert "cannot be split further without answers per state (-T answers=2)" in text
-    _, found = as_json(good.location, "--to", again.location)
-    parts = found["spread"]["base"]["variances"]["overall"]
-    assert parts["state"] == pytest.approx(4 * 0.1**2 / 3)
-    assert parts["answer"] is None
-    assert parts["grading"] is None
-
-
-def test_spread_is_split_into_compressions_answers_and_gradings(folder: Path) -> None:
-    """Compressions differ by 0.2, answers by 0.4, and a second grading by 0.6 from the first."""
-
-    def answers(call: Call) -> str:
-        return f"{GOOD} This is answer {'A' if call.number % 2 else 'B'}."
-
-    def grader(more: float) -> Any:
-        def reply(call: Call) -> str:
-            above = 0.2 if "answer A" in call.text else -0.2
-            return swinging(good=3.5 + above + more)(call)
-
-        return reply
-
-    logs = []
-    for name in ("split0", "split1"):
-        log = evaluated(
-            folder / name,
-            answer=answers,
-            grader=grader(0.3),
-            answers=2,
-        )
-        scripted.SCRIPTS["grades"] = Script(grader(-0.3))
-        again = score(
-            read_eval_log(log.location),
-            six_dimensions(),
-            action="append",
-            display="log",
-            model_roles={"grader": small.ROLES["grader"]},
-        )
-        write_eval_log(again, log.location)
-        logs.append(log.location)
-    _, found = as_json(logs[0], "--to", logs[1])
-    for side in ("base", "new"):
-        parts = found["spread"][side]["variances"]["overall"]
-        assert found["spread"][side]["missing"] == []
-        assert parts["grading"] == pytest.approx(2 * 0.3**2, abs=1e-3)
-        assert parts["answer"] is not None
-    assert "cannot be split" not in compared(logs[0], "--to", logs[1]).stdout
-
-
-def test_other_graders_are_no_second_grading(folder: Path) -> None:
-    logs = [evaluated(folder / f"regraded{n}", epochs=2) for n in range(2)]
-    scripted.SCRIPTS["other"] = Script(scripted.proper_grading)
-    again = score(
-        read_eval_log(logs[0].location),
-        six_dimensions(),
-        action="append",
-        display="log",
-        model_roles={"grader": "scripted/other"},
-    )
-    write_eval_log(again, logs[0].location)
-    _, found = as_json(logs[0].location, "--to", logs[1].location)
-    assert found["spread"]["base"]["gradings_left_out"] == 2 * small.PROBES
-    assert found["spread"]["base"]["variances"]["overall"]["grading"] is None
 
 
 def run(folder: Path, name: str, **given: Any) -> str:
@@ -409,6 +341,10 @@ def test_cuts_under_one_mean_are_pointed_out(tmp_path: Path) -> None:
     text = compared(base, "--to", new).stdout
     for side in ("base", "new"):
         assert f"WARNING: {side} mixes cuts: tiny at 6, 11; their probes are averaged" in text
+
+
+def test_names_alone_tell_which_strategies_call_a_model() -> None:
+    assert {name: each.calls_model for name, each in COMPRESSORS.items()} == CALLS_MODEL
 
 
 def test_survival_is_exact_where_only_the_compression_is_mechanical(folder: Path) -> None:

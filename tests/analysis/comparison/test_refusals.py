@@ -180,7 +180,7 @@ def test_only_failed_samples(folder: Path, once: EvalLog) -> None:
 def test_the_same_run_on_both_sides(once: EvalLog) -> None:
     folder = Path(once.location).parent
     error = refused(compared(folder, "--to", folder))
-    assert error == f"{once.location}: the same run stands on both sides"
+    assert error == f"{once.location}: the same run is on both sides"
 
 
 def test_several_arms_on_one_side(folder: Path, once: EvalLog, bad: EvalLog) -> None:

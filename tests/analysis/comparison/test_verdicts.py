@@ -29,7 +29,6 @@ from tests.analysis.comparison.arms import (
     changed,
     compared,
     evaluated,
-    even,
     in_turns,
     refused,
     swinging,
@@ -133,7 +132,6 @@ def test_what_changed_is_named(good: EvalLog, bad: EvalLog) -> None:
     assert first["missed_now"]
     assert (first["base"], first["new"]) == (4.0, 2.0)
     assert first["reason"].endswith(": Because.")
-    assert found["by_chance"] == {"facts": 0, "flips": 0}
     # A breakdown is a family of its own.
     assert set(found["exploratory"]) == {"probe_type"}
     groups = {(line["group"], line["measure"]) for line in found["exploratory"]["probe_type"]}
@@ -202,11 +200,9 @@ def test_one_epoch_is_decided_over_conversations(folder: Path) -> None:
     assert as_json(*named)[0] == 0, "one control was named, and the other lies in the folder"
     assert found["decision"]["decided_over_conversations"]
     assert found["decision"]["on_these_conversations"] is None
-    assert found["by_chance"] is None
     text = compared(good.location, "--to", bad.location)
     assert text.exit_code == 1
     assert "decided by the spread between conversations" in text.stdout.splitlines()[0]
-    assert "by chance: not known" in text.stdout
 
 
 def test_one_compression_of_one_conversation_cannot_be_told(folder: Path) -> None:
@@ -446,15 +442,6 @@ def test_answers_that_come_more_often_are_not_the_same(folder: Path) -> None:
     assert found["decision"]["same_answers"] == 0
 
 
-def test_a_fact_that_comes_and_goes_is_chance(folder: Path) -> None:
-    def half(call: Call) -> str:
-        return GOOD if even(call) else BAD
-
-    logs = [evaluated(folder / f"half{n}", answer=half, epochs=2) for n in range(2)]
-    _, found = as_json(logs[0].location, "--to", logs[1].location)
-    assert found["by_chance"]["facts"] > 0
-
-
 def test_an_arm_never_wins_by_failing(folder: Path) -> None:
     """It fails on the conversation that is hard for both, and is no better on the other."""
 
@@ -494,9 +481,8 @@ def test_an_arm_never_wins_by_failing(folder: Path) -> None:
     assert found["base"]["failures"]["failed"] == 0
     assert found["new"]["failures"]["failed"] == 12
     assert found["new"]["failures"]["failed_states"] == 4
-    bound = found["failed_as_0"][0]
-    assert bound["new"] == pytest.approx(2.0, abs=0.1)
-    assert bound["verdict"] == "worse"
+    # Without the failures the means are alike; with them as 0 the margin is lost.
+    assert found["decision"]["failed_as_0"] < -0.3
     assert code == 1
     text = compared(runs["holds"], "--to", runs["fails"]).stdout
     said = "it fails more often: 12 of 24 samples, against 0 of 24 samples (p .029)"
@@ -550,7 +536,6 @@ def test_a_grader_that_fails_says_nothing_of_the_arm(folder: Path) -> None:
     assert (code, found["outcome"]) == (3, "cannot tell")
     assert "base 0 of 12, new 4 of 12" in found["why"]
     assert found["decision"]["p_fails_more"] is found["decision"]["would_tell"] is None
-    assert found["failed_as_0"] == []
     failures = found["new"]["failures"]
     assert (failures["failed"], failures["ungraded"], failures["reasons"]) == (0, 4, {})
     assert failures["ungraded_reasons"] == {"grader_failed: not_json": 4}

@@ -10,8 +10,8 @@ from statsmodels.stats.power import TTestIndPower
 
 from compression_eval.analysis.statistics.intervals import Difference, Spread
 from compression_eval.analysis.statistics.power import (
+    Answer,
     Design,
-    Graded,
     More,
     Variances,
     detectable,
@@ -79,35 +79,26 @@ def test_what_would_tell_has_the_power_that_an_estimate_promises() -> None:
     assert what_would_tell(flat, 0.3) == More(6, 2)
 
 
-def _graded(
-    rng: random.Random, truth: Variances, *, states: int, answers: int, gradings: int
-) -> Iterator[Graded]:
+def _answers(
+    rng: random.Random, truth: Variances, *, states: int, answers: int
+) -> Iterator[Answer]:
     for unit in range(60):
         for state in range(states):
             common = rng.gauss(0, truth.state**0.5)
             for probe in range(6):
                 own = common + probe + rng.gauss(0, truth.probe**0.5)
-                for answer in range(answers):
-                    said = own + rng.gauss(0, truth.answer**0.5)
-                    for _ in range(gradings):
-                        value = said + rng.gauss(0, truth.grading**0.5)
-                        yield Graded(f"u{unit}", f"p{probe}", f"s{state}", f"a{answer}", value)
+                for _ in range(answers):
+                    value = own + rng.gauss(0, (truth.answer + truth.grading) ** 0.5)
+                    yield Answer(f"u{unit}", f"p{probe}", f"s{state}", value)
 
 
-def test_spread_is_split_into_compressions_answers_and_gradings() -> None:
-    found = spread_parts(_graded(random.Random(1), NOISY, states=4, answers=3, gradings=3))
+def test_spread_is_split_into_compressions_and_answers_as_far_as_they_were_repeated() -> None:
+    found = spread_parts(_answers(random.Random(1), NOISY, states=4, answers=3))
     assert found.state == pytest.approx(NOISY.state, rel=0.25)
     assert found.probe == pytest.approx(NOISY.probe, rel=0.15)
-    assert found.answer == pytest.approx(NOISY.answer, rel=0.1)
-    assert found.grading == pytest.approx(NOISY.grading, rel=0.1)
-    assert found.missing == []
-
-
-def test_what_was_not_repeated_cannot_be_split_off() -> None:
-    once = spread_parts(_graded(random.Random(1), NOISY, states=3, answers=1, gradings=1))
-    assert (once.answer, once.grading) == (None, None)
+    assert found.answer == pytest.approx(NOISY.answer + NOISY.grading, rel=0.1)
+    once = spread_parts(_answers(random.Random(1), NOISY, states=3, answers=1))
+    assert once.answer is None
     assert once.probe == pytest.approx(0.4 + 0.3 + 0.1, rel=0.1)
-    assert len(once.missing) == 2
-    single = spread_parts(_graded(random.Random(1), NOISY, states=1, answers=1, gradings=1))
-    assert single.state is None
-    assert single.variances() is None
+    single = spread_parts(_answers(random.Random(1), NOISY, states=1, answers=1))
+    assert (single.state, single.probe) == (None, None)

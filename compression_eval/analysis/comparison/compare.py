@@ -1,0 +1,631 @@
+"""A whole comparison and its outcome.
+
+Knowledge decides, with what failed and with the facts that the states hold; `significance.decide`
+has the rule. Other measures, the facts and the probes that changed say where to look. Where both
+arms come out the same every time nothing is random, where they gave the same answers nothing was
+compared, and what a reader cannot tell is told by its controls.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from inspect_ai.log import read_eval_log_sample
+
+from compression_eval.analysis.arms import ARGUMENT
+from compression_eval.analysis.columns import Seen
+from compression_eval.analysis.comparison.changes import FactChange, Flip, fact_changes, flips
+from compression_eval.analysis.comparison.controls import Controls
+from compression_eval.analysis.comparison.measures import (
+    CLOSEST,
+    HEADLINE,
+    RECALL,
+    SHARES,
+    SURVIVAL,
+    SURVIVAL_BY,
+    Failures,
+    chance_of_rise,
+    embedded,
+    exact_of,
+    failures,
+    same_every_time,
+    shown_change,
+    shown_p,
+    shown_value,
+    states_in,
+    threshold_of,
+    too_few_grades,
+    values,
+    with_states,
+)
+from compression_eval.analysis.comparison.sides import Arm, check_comparable, differences, same_arm
+from compression_eval.analysis.logs import reading
+from compression_eval.analysis.statistics.intervals import (
+    Difference,
+    Retention,
+    paired_difference,
+    retention,
+)
+from compression_eval.analysis.statistics.power import More, what_would_tell
+from compression_eval.analysis.statistics.significance import (
+    MIN_RANGE,
+    Decision,
+    Failing,
+    Judged,
+    decide,
+    default_margin,
+    judge,
+    known_exactly,
+)
+from compression_eval.compressors.names import CALLS_MODEL, SUFFIX
+from compression_eval.errors import DataError
+from compression_eval.fixtures.digests import digest
+from compression_eval.grading.rubric import KNOWLEDGE
+from compression_eval.record import render_messages
+from compression_eval.versioning import TEXTS
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Outcome = Literal["no regression", "regression", "cannot tell", "the same answers"]
+
+EXIT_CODES: Mapping[Outcome, int] = {
+    "no regression": 0,
+    "regression": 1,
+    "cannot tell": 3,
+    "the same answers": 0,
+}
+
+BREAKDOWNS: Mapping[str, str] = {
+    "probe_type": "probe type",
+    "task_type": "task type",
+    "length": "length of the conversation",
+    "qualified": "verdict on the probe",
+}
+"""Columns of breakdowns, with their titles."""
+
+IN_GROUPS: tuple[str, ...] = (KNOWLEDGE, RECALL, SURVIVAL)
+"""Measures in each group of a breakdown."""
+
+MIN_CONTROLLED = 2 / 3
+"""Share of a side's graded probes that both controls must have a grade on."""
+
+_READ_FOCUS = ("anchored", "regenerative")
+"""Strategies that hand a focus topic to their compressor as data."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measure, on all probes or on those of one group."""
+
+    measure: str
+    judged: Judged
+    group: str = ""
+
+    @property
+    def difference(self) -> Difference:
+        """The difference with its intervals."""
+        return self.judged.difference
+
+
+@dataclass(frozen=True)
+class FactsKept:
+    """How many facts the states of both sides hold."""
+
+    difference: Difference
+    """Of the share of the facts in a state."""
+    read: bool
+    """Whether by a reader's word; else by look-up."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything about two sides, of which each part is computed when it is asked for."""
+
+    base: Arm
+    """Its samples have a column ``state``."""
+    new: Arm
+    controls: Sequence[Controls | str]
+    """Of both sides; the reason where there are none."""
+    allowed: Mapping[str, str]
+    """Differences that were allowed, by name of `sides.CONDITIONS`."""
+    given_margin: float | None
+
+    @property
+    def sides(self) -> tuple[Arm, Arm]:
+        """Base and new."""
+        return self.base, self.new
+
+    # ----- what decides
+
+    @cached_property
+    def margin(self) -> float:
+        """The loss of a score (0 to 5) that is too much, and the least that counts elsewhere."""
+        reach = self.narrower.reach if self.narrower else None
+        return self.given_margin or default_margin(reach)
+
+    @cached_property
+    def exact(self) -> frozenset[str]:
+        """Measures on which both arms come out the same every time."""
+        return _exact_measures(self.base) & _exact_measures(self.new)
+
+    @cached_property
+    def _knowledge(self) -> Difference:
+        found = self._primary()
+        if found is None:
+            raise DataError("cannot be compared: no probe has a score on both sides")
+        return found
+
+    @cached_property
+    def knowledge(self) -> Difference:
+        """The difference in the measure that decides."""
+        return _without_spread(self._knowledge) if self.untold else self._knowledge
+
+    @cached_property
+    def _asked(self) -> "list[DataFrame]":
+        """Samples on the probes that both were asked: else rates of failures do not compare.
+
+        By probe, not by sample id: logs of another version may write ids otherwise.
+        """
+        probes = [side.samples["unit"] + "/" + side.samples["probe_id"] for side in self.sides]
+        shared = set(probes[0]) & set(probes[1])
+        return [
+            side.samples[own.isin(shared)] for side, own in zip(self.sides, probes, strict=True)
+        ]
+
+    @cached_property
+    def failed(self) -> tuple[Failures, Failures]:
+        """What failed on the probes that both were asked."""
+        return failures(self._asked[0]), failures(self._asked[1])
+
+    @property
+    def failures_rise(self) -> bool:
+        """Whether the new arm fails more often, by chance or not."""
+        return self.failed[1].rate > self.failed[0].rate
+
+    @cached_property
+    def failing(self) -> Failing | None:
+        """The failures as the decision needs them; None if nothing failed."""
+        if not any(each.failed for each in self.failed):
+            return None
+        rises, exact = self.failures_rise, KNOWLEDGE in self.exact
+        # Arms that cannot vary do not fail by chance.
+        chance = float(not rises) if exact else chance_of_rise(*self._asked)
+        counted = self._primary(failed_as_zero=True)
+        return Failing(chance, counted.estimate if counted and rises else 0.0, exact)
+
+    @cached_property
+    def facts_kept(self) -> FactsKept | None:
+        """How many facts the states hold, by the word of a reader; None where it is not known.
+
+        Looked up they are only where both arms are known to run without any model: a model may say
+        a fact in other words.
+        """
+        found = self._difference(SURVIVAL)
+        if found is None:
+            return None
+        if all((side.samples[SURVIVAL_BY] == "reader").any() for side in self.sides):
+            return FactsKept(found, read=True)
+        if not all(map(_known_mechanical, self.sides)):
+            return None
+        return FactsKept(known_exactly({SURVIVAL: found}, self.exact)[SURVIVAL], read=False)
+
+    @cached_property
+    def decision(self) -> Decision:
+        """The decision on the measure that decides."""
+        facts = self.facts_kept.difference if self.facts_kept else None
+        return decide(self.knowledge, self.margin, self.failing, facts)
+
+    @cached_property
+    def elsewhere(self) -> Decision | None:
+        """The same test for new conversations; None with a single one, or without enough grades."""
+        if self.knowledge.elsewhere is None or self.ungraded:
+            return None
+        return decide(replace(self.knowledge, here=None), self.margin, self.failing)
+
+    @property
+    def ungraded(self) -> bool:
+        """Whether so many grades are missing that nothing can be told.
+
+        That an arm fails more can be: it does not hang on the grades of what did not fail.
+        """
+        return self.decision.verdict != "fails more" and too_few_grades(*self.failed)
+
+    @cached_property
+    def retention(self) -> tuple[Retention, Retention] | None:
+        """Where both sides are in knowledge between the arms none and full.
+
+        None without those arms by the same readers, or where they lack too many grades.
+        """
+        kept = []
+        for side, controls in zip(self.sides, self.controls, strict=True):
+            if isinstance(controls, str):
+                return None
+            floor, ceiling = (
+                values(with_states(each.samples), KNOWLEDGE)
+                for each in (controls.floor, controls.ceiling)
+            )
+            own = values(side.samples, KNOWLEDGE)
+            found = retention(own, floor, ceiling, closest=CLOSEST)
+            if found is None or found.probes < MIN_CONTROLLED * len(own.by_item):
+                return None
+            kept.append(found)
+        return kept[0], kept[1]
+
+    @property
+    def narrower(self) -> Retention | None:
+        """The controls of the side whose reader has the smaller range; None if not known."""
+        return min(self.retention, key=lambda kept: kept.reach) if self.retention else None
+
+    @property
+    def no_controls(self) -> str:
+        """Why nothing is known of the range of the reader; empty if it is."""
+        if self.retention:
+            return ""
+        why = next((each for each in self.controls if isinstance(each, str)), "")
+        return why or "too few probes have a grade in both of them"
+
+    @property
+    def weak_reader(self) -> bool:
+        """Whether a reader answers too little even from everything."""
+        return self.narrower is not None and self.narrower.reach < MIN_RANGE
+
+    @cached_property
+    def same_answers(self) -> int:
+        """How many answers both sides gave, if they are the same ones, byte for byte; else 0."""
+        return _same_answers(self.base, self.new)
+
+    @cached_property
+    def same_states(self) -> bool:
+        """Whether both gave them from the same states, each as often, byte for byte."""
+        if not self.same_answers:
+            return False
+        first, second = map(_states_by_unit, self.sides)
+        return all(first[unit] == second[unit] for unit in first.keys() & second.keys())
+
+    @cached_property
+    def same_arm(self) -> bool:
+        """Whether both sides are runs of one arm."""
+        return same_arm(self.base, self.new)
+
+    @cached_property
+    def mechanical(self) -> list[str]:
+        """Labels of the sides whose compressions are all the same."""
+        return [
+            side.label
+            for side in self.sides
+            if same_every_time(side.settings["compressor"], side.settings["compressor model"])
+        ]
+
+    @cached_property
+    def unread(self) -> tuple[list[str], bool]:
+        """What differs that the embedded compressor never read, and whether nothing else does."""
+        return _unread_changes(self.base, self.new)
+
+    @cached_property
+    def untold(self) -> bool:
+        """Whether the arms differ in nothing but what the embedded compressor never read."""
+        if not all(self.unread):
+            return False
+        return decide(self._knowledge, self.margin, self.failing).verdict != "worse"
+
+    @cached_property
+    def more(self) -> More | None:
+        """The runs needed to tell; None if these tell."""
+        decided = self.outcome[0] != "cannot tell" or self.decision.verdict != "cannot tell"
+        if decided or self.weak_reader or self.ungraded or self.untold:
+            return None
+        return what_would_tell(self.knowledge, self.margin)
+
+    # ----- what says where to look
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """The other measures that both sides have; one family of tests."""
+        return self._judged(
+            {("", name): self._difference(name) for name in HEADLINE if name != KNOWLEDGE}
+        )
+
+    @cached_property
+    def breakdowns(self) -> dict[str, list[Line]]:
+        """The lines of each group of a column, a family of tests each; of two groups or more."""
+        found = {}
+        for column in BREAKDOWNS:
+            cells = [side.samples[column].dropna() for side in self.sides]
+            groups = sorted({str(value) for each in cells for value in each})
+            if len(groups) > 1:
+                by_group = {
+                    (group, name): self._difference(name, column=column, group=group)
+                    for group in groups
+                    for name in IN_GROUPS
+                }
+                if lines := self._judged(by_group):
+                    found[column] = lines
+        return found
+
+    @cached_property
+    def facts(self) -> list[FactChange]:
+        """Facts that came or went."""
+        return fact_changes(self.base, self.new)
+
+    @cached_property
+    def flips(self) -> list[Flip]:
+        """Probes that are missed on one side only."""
+        return flips(self.base, self.new)
+
+    def _primary(self, *, failed_as_zero: bool = False) -> Difference | None:
+        difference = self._difference(KNOWLEDGE, failed_as_zero=failed_as_zero)
+        if difference is None:
+            return None
+        return known_exactly({KNOWLEDGE: difference}, self.exact)[KNOWLEDGE]
+
+    def _difference(
+        self, measure: str, *, failed_as_zero: bool = False, column: str = "", group: str = ""
+    ) -> Difference | None:
+        base, new = (
+            values(rows, measure, failed_as_zero=failed_as_zero)
+            for side in self.sides
+            for rows in [side.samples[side.samples[column] == group] if column else side.samples]
+        )
+        return paired_difference(base, new)
+
+    def _judged(self, by_key: Mapping[tuple[str, str], Difference | None]) -> list[Line]:
+        known = {key: each for key, each in by_key.items() if each is not None}
+        known = known_exactly(known, {key for key in known if key[1] in self.exact})
+        thresholds = {key: threshold_of(key[1], self.margin) for key in known}
+        limits = {
+            key: shown_change(each, key[1]).lstrip("+")
+            for key, each in thresholds.items()
+            if key[1] in SHARES
+        }
+        judged = judge(known, thresholds, failures_rise=self.failures_rise, limits=limits)
+        if self.untold:
+            why = "cannot tell: the embedded compressor does not read what the arms differ in"
+            judged = {
+                key: Judged(_without_spread(each), None, "cannot tell", "open", why)
+                for key, each in known.items()
+            }
+        return [Line(measure, each, group) for (group, measure), each in judged.items()]
+
+    # ----- in words
+
+    @cached_property
+    def outcome(self) -> tuple[Outcome, str]:
+        """The outcome of the comparison, and why."""
+        if self.decision.facts_lost:
+            told = self.decision.verdict != "cannot tell" and not self.ungraded
+            beside = f"; {self._why}" if told else ""
+            return "regression", f"facts are lost from the states: {self.facts_words}{beside}"
+        if self.decision.regression and not self.ungraded:
+            return "regression", self._why
+        if self.same_answers and not self.untold:
+            return self._same_answers()
+        doubt = self._doubt()
+        return ("cannot tell", doubt) if doubt else ("no regression", self._why)
+
+    def _doubt(self) -> str:
+        """Return why it is not shown that nothing is lost; empty if it is."""
+        if self.ungraded:
+            without = (f"{each.ungraded} of {each.samples}" for each in self.failed)
+            return (
+                "the grader failed on too many answers, or not alike on both sides "
+                f"(base {next(without)}, new {next(without)}), which says nothing of the arms; "
+                "grade them again: inspect score LOG"
+            )
+        if self.untold:
+            return (
+                "the embedded compressor does not read prompts, and the arms differ in nothing "
+                f"else ({', '.join(self.unread[0])}); compress with a model: "
+                "--model-role compressor=MODEL"
+            )
+        if self.weak_reader:
+            return (
+                f"this reader answers too little even from everything ({self.controls_words}, a "
+                f"range under {MIN_RANGE:g}); {self._why}"
+            )
+        if self.decision.verdict == "cannot tell":
+            return self._why
+        if not self.decision.certifies(self.narrower.reach if self.narrower else None):
+            return (
+                "how much this reader can answer is not known, since there are no controls "
+                f"({self.no_controls}); {self._why}"
+            )
+        return ""
+
+    @property
+    def controls_words(self) -> str:
+        """What the reader with the smaller range answers from the controls, in words."""
+        kept = self.narrower
+        return f"knowledge {kept.ceiling:.2f} from full, {kept.floor:.2f} from none" if kept else ""
+
+    @property
+    def facts_words(self) -> str:
+        """How many facts the states hold, in words; empty if it is not known."""
+        if self.facts_kept is None:
+            return ""
+        seen = self.facts_kept.difference
+        base, new = (shown_value(mean, SURVIVAL) for mean in (seen.base, seen.new))
+        chance = self.decision.p_facts
+        p_value = "" if chance is None else f", p {shown_p(chance)}"
+        by = "by the reader's word" if self.facts_kept.read else "by look-up"
+        return f"{base} -> {new} ({shown_change(seen.estimate, SURVIVAL)}{p_value}) {by}"
+
+    @property
+    def _why(self) -> str:
+        """The decision in words."""
+        decision, seen = self.decision, self.knowledge
+        one = seen.fixtures == 1
+        where = "on this conversation" if one else f"on these {seen.fixtures} conversations"
+        if decision.over_conversations:
+            where += " (compressed once each: decided by the spread between conversations)"
+        size = shown_change(abs(seen.estimate), KNOWLEDGE).lstrip("+")
+        base, new = (f"{each.failed} of {each.samples} samples" for each in self.failed)
+        chance = decision.p_failing
+        p_value = "" if chance is None else f" (p {shown_p(chance)})"
+        if decision.verdict == "fails more":
+            return f"it fails more often: {new}, against {base}{p_value}"
+        if decision.verdict != "cannot tell":
+            is_, beside = decision.words
+            by = f" by {size}" if is_ in ("worse", "better") else ""
+            return f"knowledge is {is_}{by} {where}, {beside}"
+        if decision.blocked:
+            return (
+                f"it fails more often, {new} against {base}, which may be chance{p_value} but "
+                f"would cost more than {self.margin:.2f} if failures count as 0"
+            )
+        return f"whether knowledge is worse by more than {self.margin:.2f} cannot be told {where}"
+
+    def _same_answers(self) -> tuple[Outcome, str]:
+        detail = f"nothing was compared: all {self.same_answers} answers are byte for byte the same"
+        if not self.same_states:
+            return "cannot tell", (
+                f"all {self.same_answers} answers are byte for byte the same, from states that are "
+                "not: this reader does not see what differs"
+            )
+        expected = self.same_arm and len(self.mechanical) == 2
+        if expected or not any(map(_stands_in, self.sides)):
+            return "the same answers", detail
+        return "cannot tell", (
+            f"the same answers, {detail}; the embedded model, which compressed here, does not tell "
+            "these arms apart: --model-role compressor=MODEL"
+        )
+
+
+def compare(
+    base: Arm,
+    new: Arm,
+    controls: Sequence[Controls | str],
+    *,
+    margin: float | None = None,
+    allowed: Collection[str] = (),
+) -> Comparison:
+    """Compare two sides.
+
+    Args:
+        base: One arm.
+        new: The arm that is to be judged.
+        controls: Of both sides; why there are none where there are none.
+        margin: The loss of a score (0 to 5) that is too much. If None, the smaller of
+            `DEFAULT_THRESHOLD` and a tenth of the range of the controls.
+        allowed: Conditions that need not hold; names of `sides.CONDITIONS`.
+
+    Raises:
+        DataError: They cannot be compared, or have no probe in common.
+    """
+    differing = check_comparable(base, new, allowed)
+    base, new = (replace(side, samples=with_states(side.samples)) for side in (base, new))
+    comparison = Comparison(base, new, controls, differing, margin)
+    _ = comparison.knowledge  # raises where there is nothing to compare
+    return comparison
+
+
+def _without_spread(difference: Difference) -> Difference:
+    return replace(difference, here=None, elsewhere=None)
+
+
+# ----- what can be random
+
+
+def _exact_measures(side: Arm) -> frozenset[str]:
+    """Return the measures on which a side cannot vary."""
+    compressor, compressed_by = side.settings["compressor"], side.settings["compressor model"]
+    # Only the compressor can vary then; a user's own is judged by its results: every conversation
+    # was compressed several times, always to the same scores, and without a model call. What the
+    # embedded model makes of another prompt is no finding.
+    samples = side.samples
+    only_ours = all(map(embedded, (compressed_by, side.model, *side.graders)))
+    if only_ours and not samples["failure"].astype(bool).any() and not _called_a_model(side):
+        runs = samples["log_path"].astype(str) + " " + samples["state"].astype(str)
+        by_probe = samples.groupby(["unit", "probe_id"])[list(HEADLINE)]
+        apart = (by_probe.max() - by_probe.min()).to_numpy(na_value=0.0)
+        if runs.groupby(samples["unit"]).nunique().min() > 1 and not apart.any():
+            return frozenset(HEADLINE)
+    return exact_of(compressor, compressed_by, side.model, side.graders)
+
+
+def no_language_model(side: Arm) -> bool:
+    """Return whether an arm is known to have been run without any language model."""
+    return len(_exact_measures(side)) == len(HEADLINE)
+
+
+def _called_a_model(side: Arm) -> bool:
+    return bool(side.samples["compress_calls"].sum() > 0)
+
+
+def _stands_in(side: Arm) -> bool:
+    """Return whether the embedded model compressed instead of a language model."""
+    return _called_a_model(side) and embedded(side.settings["compressor model"])
+
+
+def _known_mechanical(side: Arm) -> bool:
+    """Return whether no model, of a vendor either, wrote a side's states, as far as is known."""
+    compressor = side.settings["compressor"]
+    return (
+        same_every_time(compressor, side.settings["compressor model"])
+        and not _called_a_model(side)
+        and compressor.removesuffix(SUFFIX) != "recorded"
+    )
+
+
+def _same_answers(base: Arm, new: Arm) -> int:
+    """Return how many answers both sides gave, if they are the same ones; else 0.
+
+    Counted are the probes that both were asked. Each answer must come as often on both sides, by
+    its share where one has more epochs. Where anything failed they are not the same.
+    """
+    first, second = (side.samples for side in (base, new))
+    if not (first["scored"].all() and second["scored"].all()):
+        return 0
+    answers = [
+        {
+            key: rows["answer"].astype(str).value_counts(normalize=True).to_dict()
+            for key, rows in frame.groupby(["unit", "probe_id"])[["answer"]]
+        }
+        for frame in (first, second)
+    ]
+    shared = answers[0].keys() & answers[1].keys()
+    if any(answers[0][key] != answers[1][key] for key in shared):
+        return 0
+    return sum(key in shared for key in zip(first["unit"], first["probe_id"], strict=True))
+
+
+def _states_by_unit(side: Arm) -> dict[str, dict[str, float]]:
+    """Return the share of each state, by its digest, among the states of each unit."""
+    rows = states_in(side.samples)[["unit", "log_path", "sample", "epoch"]]
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for unit, path, sample, epoch in rows.itertuples(index=False, name=None):
+        with reading(path):
+            read = read_eval_log_sample(
+                path, sample, epoch, resolve_attachments=True, exclude_fields={"events"}
+            )
+        recorded = Seen(read, path).recorded
+        found[unit][digest(render_messages(recorded.context)) if recorded else ""] += 1
+    return {
+        unit: {name: count / states.total() for name, count in states.items()}
+        for unit, states in found.items()
+    }
+
+
+def _unread_changes(base: Arm, new: Arm) -> tuple[list[str], bool]:
+    """Return what differs between two arms that the embedded compressor never read.
+
+    It works on the messages and the budget alone. Of a focus topic it takes note where a strategy
+    hands it over as data.
+
+    Returns:
+        The names, such as ``prompt``, and whether nothing else differs.
+    """
+    names, models = (
+        {side.settings[key] for side in (base, new)} for key in ("compressor", "compressor model")
+    )
+    name = names.pop().removesuffix(SUFFIX)
+    if names or not CALLS_MODEL.get(name) or not all(map(embedded, models)):
+        return [], False
+    unread = {"prompt", "instructions", TEXTS}
+    if name not in _READ_FOCUS:
+        unread.add("focus_topic")
+    changed = [each.removeprefix(ARGUMENT) for each, _, _ in differences(base, new)]
+    unread_settings = [each for each in changed if each in unread]
+    return unread_settings, len(unread_settings) == len(changed)
