@@ -235,12 +235,12 @@ def _crossed(
         by_unit[unit].append({state: fmean(values) for state, values in states.items()})
     squares = freedom = rest_squares = rest_freedom = weighted = 0.0
     for rows in by_unit.values():
-        states = sorted(set().union(*rows))
-        full = [[row[state] for state in states] for row in rows if len(row) == len(states)]
-        if not full or len(states) < 2:
+        columns = sorted(set().union(*rows))
+        full = [[row[column] for column in columns] for row in rows if len(row) == len(columns)]
+        if not full or len(columns) < 2:
             continue
         table = numpy.array(full)
-        probes, free = len(full), len(states) - 1
+        probes, free = len(full), len(columns) - 1
         means = table.mean(axis=0) - table.mean()
         squares += probes * float((means**2).sum())
         freedom += free
