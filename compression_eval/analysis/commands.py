@@ -202,12 +202,9 @@ def compare(
     cls=CleanCommand, epilog=examples("facts logs", "facts logs/2026-*.eval --csv facts.csv")
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@click.option("--rows", "show_rows", is_flag=True, help="Print every row first, on one line.")
 @click.option("--csv", "csv_file", type=Output(), help="Write the rows as CSV.")
 @click.option("--json", "json_file", type=Output(), help="Write them as JSON.")
-def facts(
-    logs: tuple[str, ...], show_rows: bool, csv_file: Path | None, json_file: Path | None
-) -> None:
+def facts(logs: tuple[str, ...], csv_file: Path | None, json_file: Path | None) -> None:
     """Tell what became of every expected fact, and at which stage it was lost.
 
     LOG is a log of this eval, or a folder of logs. One row per fact, probe and epoch; the totals
@@ -215,7 +212,7 @@ def facts(
     the stages mean and where look-ups err.
     """
     from compression_eval.analysis.arms import arm_names
-    from compression_eval.analysis.facts import listing, rows_as_csv, rows_as_json, totals
+    from compression_eval.analysis.facts import rows_as_csv, rows_as_json, totals
     from compression_eval.analysis.frames import fact_rows
 
     selected = _found(logs)
@@ -226,8 +223,6 @@ def facts(
         write_whole(csv_file, rows_as_csv(rows))
     if json_file:
         write_whole(json_file, rows_as_json(rows))
-    if show_rows:
-        click.echo(listing(rows) + "\n")
     arms = dict(zip([log.name for log in selected], arm_names(selected), strict=True))
     click.echo(totals(rows, arms))
 
@@ -278,12 +273,12 @@ def report(
         raise DataError(f"--viewer: an address that begins with http is expected, not {viewer!r}")
     require_for_report()
     from compression_eval.analysis.agent_runs import agent_arms, agent_logs
-    from compression_eval.analysis.report.making import report_files, write_files
+    from compression_eval.analysis.report.page import report_files, write_files
 
     if runs := agent_logs(logs):
         if reference:
             raise DataError("--reference: only for logs of compression_eval")
-        from compression_eval.analysis.report.agents import agent_report_files
+        from compression_eval.analysis.report.page import agent_report_files
 
         write_files(out, agent_report_files(agent_arms(runs)))
         click.echo(f"wrote {out / 'index.html'}, report.md, figures.json and a chart")

@@ -1,11 +1,18 @@
-"""What became of every expected fact in logs: rows, exports and totals."""
+"""The expected facts in logs: what became of each, and what a correct answer costs.
+
+`rows_of_sample` follows the facts of one sample from the history to the answer. `FactTotals` counts
+rows by stage, and by stage within a group (probe type, region, age, cycles); the command ``facts``
+prints these counts and the report draws them. An answer is correct if it states every expected
+fact: `ways_of_answering` gives the tokens of such answers, from the state alone and with fetching.
+"""
 
 import csv
 import io
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from inspect_ai.scorer import Score
 
@@ -21,9 +28,13 @@ from compression_eval.facts.life import (
 )
 from compression_eval.fixtures.banks import ProbeType
 from compression_eval.fixtures.writing import versioned_json
+from compression_eval.grading.rubric import KNOWLEDGE
 from compression_eval.grading.scored_sample import ScoredSample
 from compression_eval.record import SampleRecord
-from compression_eval.text.tables import Section, Table, as_text, table_lines
+from compression_eval.text.tables import Cell, Section, Table, as_text
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 STAGES: Mapping[Stage, str] = {
     "used": "in the answer, and in what the compression wrote",
@@ -44,14 +55,10 @@ STAGES: Mapping[Stage, str] = {
 }
 """What became of a fact, for people."""
 
-_COLUMNS = {
-    "region": "parts of the state that hold it",
-    "read": "what the reader says of the state",
-    "ago": "messages from its first evidence to the cut (of the history)",
-    "cycles": "compressions it has been through",
-    "instead": "superseded values and variants that the state gives in its place",
-}
-"""Columns of a listing that do not speak for themselves."""
+_IN_STATE = frozenset({"used", "verbatim", "unused", "survived"})
+_NOT_IN_STATE = frozenset(
+    {"answered_not_found", "never_fed", "superseded", "distorted", "dropped", "lost"}
+)
 
 
 @dataclass(frozen=True)
@@ -162,6 +169,131 @@ def rows_of_sample(
         )
 
 
+# ----- counts
+
+
+_GROUPS: Mapping[str, tuple[str, Callable[[Any], str], Sequence[str]]] = {
+    "type": ("by probe type", lambda row: str(row.type), get_args(ProbeType)),
+    "region": ("by region of the state", lambda row: row.region or "none", ("none",)),
+    "age": (
+        "by age (part of the history)",
+        lambda row: age_group(_known(row.age_share)),
+        AGE_GROUPS,
+    ),
+    "cycles": ("by cycles", lambda row: _cycles(_known(row.cycles)), ()),
+}
+"""What facts are counted by, with titles and the order of the groups."""
+
+
+def _known(value: float | None) -> float | None:
+    """Return a value of a row of `FactRow` or of a frame, which has NaN for what is not known."""
+    return None if value is None or math.isnan(value) else value
+
+
+def _cycles(number: float | None) -> str:
+    return "unknown" if number is None else str(int(number))
+
+
+@dataclass(frozen=True)
+class Share:
+    """Facts that are in the state, of those for which it is known."""
+
+    in_state: int
+    known: int
+
+    @property
+    def share(self) -> float:
+        """0 to 1; NaN if it is known of none."""
+        return self.in_state / self.known if self.known else math.nan
+
+
+class FactTotals:
+    """Counts of facts by what became of them.
+
+    Args:
+        rows: `FactRow` objects, or named tuples of a frame with columns of these names.
+    """
+
+    def __init__(self, rows: Iterable[Any]) -> None:
+        self._crossed: dict[str, Counter[tuple[str, str]]] = {name: Counter() for name in _GROUPS}
+        found: Counter[str] = Counter()
+        self.compared: Counter[tuple[bool, bool]] = Counter()
+        """Facts whose state was read and looked up, by whether look-up and reader found them."""
+        self.read = 0
+        """Facts on whose state a reader gave its word; the others were looked up."""
+        for row in rows:
+            found[row.stage] += 1
+            for name, (_, group, _) in _GROUPS.items():
+                self._crossed[name][row.stage, group(row)] += 1
+            if isinstance(row.in_state_read, str) and row.stage != "compression_failed":
+                self.read += 1
+                if _known(row.in_state) is not None:
+                    self.compared[bool(row.in_state), row.in_state_read != "absent"] += 1
+        self.stages = {stage: found[stage] for stage in get_args(Stage) if stage in found}
+        """Facts by stage, in one order."""
+
+    @property
+    def agreement(self) -> float | None:
+        """Share of `compared` on which look-up and reader say the same; None if there are none."""
+        same = self.compared[True, True] + self.compared[False, False]
+        return same / self.compared.total() if self.compared else None
+
+    def groups(self, name: str) -> list[str]:
+        """Return the groups that occur: of ``type``, ``region``, ``age`` or ``cycles``."""
+        order, present = _GROUPS[name][2], {group for _, group in self._crossed[name]}
+        others = sorted(present.difference(order), key=lambda group: (len(group), group))
+        return [group for group in order if group in present] + others
+
+    def shares(self, name: str) -> dict[str, Share]:
+        """Return the facts that are in the state by group, where there is a state to look into.
+
+        A fact that is nowhere before the cut is a mistake of the bank and is left out.
+        """
+        counts = self._crossed[name]
+        shares = {}
+        for group in self.groups(name):
+            held, lost = (
+                sum(counts[stage, group] for stage in stages)
+                for stages in (_IN_STATE, _NOT_IN_STATE)
+            )
+            if held + lost:
+                shares[group] = Share(held, held + lost)
+        return shares
+
+    def table(self, name: str) -> Section:
+        """Return the counts with stages as lines and groups as columns."""
+        counts, groups = self._crossed[name], self.groups(name)
+        lines = [
+            (stage, str(number), *(str(counts[stage, group] or "-") for group in groups))
+            for stage, number in self.stages.items()
+        ]
+        sums = [sum(counts[stage, group] for stage in self.stages) for group in groups]
+        lines.append(("all", str(sum(sums)), *map(str, sums)))
+        return Section(f"{_GROUPS[name][0]}:", [Table(("stage", "facts", *groups), lines)])
+
+
+def stages_by_arm(arms: Mapping[str, FactTotals]) -> Table:
+    """Return the facts of each arm by stage."""
+    present = {stage for totals in arms.values() for stage in totals.stages}
+    stages = [stage for stage in get_args(Stage) if stage in present]
+    # Arms, whose names are long, are lines.
+    rows = [
+        (arm, *(str(totals.stages.get(stage, "-")) for stage in stages))
+        for arm, totals in arms.items()
+    ]
+    return Table(("arm", *(stage.replace("_", " ") for stage in stages)), rows)
+
+
+def meanings(stages: Iterable[str]) -> Table:
+    """Return what stages mean."""
+    present = set(stages)
+    said = [(stage, meaning) for stage, meaning in STAGES.items() if stage in present]
+    return Table(("stage", "of the fact"), said, texts=(1,))
+
+
+# ----- output of the command
+
+
 def rows_as_csv(rows: Sequence[FactRow]) -> str:
     """Return rows as CSV with a head line; what is not known is empty."""
     out = io.StringIO()
@@ -178,75 +310,33 @@ def rows_as_json(rows: Sequence[FactRow]) -> str:
     return versioned_json({"facts": [asdict(row) for row in rows]})
 
 
-def listing(rows: Sequence[FactRow]) -> str:
-    """Return the rows themselves as a table, the columns that tell most, and what these mean."""
-    heads = ("fixture", "probe", "fact", "epoch", "stage", *_COLUMNS)
-    lines = [
-        (
-            *(row.fixture, row.probe, row.fact, str(row.epoch), row.stage, row.region),
-            row.in_state_read or "",
-            "" if row.age_messages is None else f"{row.age_messages} ({row.age_share:.0%})",
-            "" if row.cycles is None else str(row.cycles),
-            ", ".join(row.instead),
-        )
-        for row in sorted(rows, key=lambda row: (row.log, row.fixture, row.probe))
-    ]
-    columns = [column for column in zip(heads, *lines, strict=True) if any(column[1:])]
-    heads, *lines = zip(*columns, strict=True)
-    legend = [(name, meaning) for name, meaning in _COLUMNS.items() if name in heads]
-    return "\n".join(
-        [
-            *table_lines(Table(heads, lines, names=len(heads)), whole=True),
-            "",
-            *table_lines(Table(("column", "of the fact"), legend, texts=(1,)), longest=80),
-        ]
-    )
-
-
 def totals(rows: Sequence[FactRow], arms: Mapping[str, str]) -> str:
-    """Return the totals of some rows for a terminal, against type, region, age, cycles and arm."""
+    """Return the totals of some rows for a terminal; `arms` names the arm of each log."""
+    every = FactTotals(rows)
     states = {(row.log, row.state_id): row.status for row in rows}
     failed = Counter(status for status in states.values() if status != "ok")
     lines = [f"{_counted(len(rows), 'fact')} in {_counted(len(states), 'state')}"]
     if failed:
         kinds = ", ".join(f"{status} {count}" for status, count in sorted(failed.items()))
         lines[0] += f", of which {failed.total()} failed ({kinds})"
-    # How often look-up and reader agree on states that were read.
-    both = [row for row in rows if row.in_state is not None and row.in_state_read is not None]
-    if both:
-        same = sum(row.in_state == (row.in_state_read != "absent") for row in both)
-        only = Counter(
-            row.in_state for row in both if row.in_state == (row.in_state_read == "absent")
-        )
+    if every.agreement is not None:
+        compared = every.compared
+        same = compared[True, True] + compared[False, False]
         lines.append(
-            f"look-up and reader agree on the state for {same} of {_counted(len(both), 'fact')} "
-            f"({same / len(both):.0%}); found by look-up only {only[True]}, by the reader only "
-            f"{only[False]}"
+            f"look-up and reader agree on the state for {same} of "
+            f"{_counted(compared.total(), 'fact')} ({every.agreement:.0%}); found by look-up only "
+            f"{compared[True, False]}, by the reader only {compared[False, True]}"
         )
     sections = [Section("", [lines])]
     if len(set(arms.values())) > 1:
-        counts = Counter((arms[row.log], row.stage) for row in rows)
-        stages = [s for s in get_args(Stage) if any(counts[arm, s] for arm, _ in counts)]
-        cells = [
-            (arm, *(str(counts[arm, stage] or "-") for stage in stages))
+        by_arm = {
+            arm: FactTotals(row for row in rows if arms[row.log] == arm)
             for arm in dict.fromkeys(arms.values())
-        ]
-        # Arms, whose names are long, are lines.
-        heads = ("arm", *(stage.replace("_", " ") for stage in stages))
-        sections.append(Section("by arm:", [Table(heads, cells)]))
-    sections += [
-        _crossed("by probe type", rows, lambda row: row.type, get_args(ProbeType)),
-        _crossed("by region of the state", rows, lambda row: row.region or "none", ("none",)),
-        _crossed(
-            "by age (part of the history)", rows, lambda row: age_group(row.age_share), AGE_GROUPS
-        ),
-    ]
-    if len({row.cycles for row in rows}) > 1:
-        cycles = _crossed("by cycles", rows, lambda row: str(row.cycles or "unknown"), ())
-        sections.append(cycles)
-    present = {row.stage for row in rows}
-    said = [(stage, meaning) for stage, meaning in STAGES.items() if stage in present]
-    sections.append(Section("", [Table(("stage", "of the fact"), said, texts=(1,))]))
+        }
+        sections.append(Section("by arm:", [stages_by_arm(by_arm)]))
+    names = [name for name in _GROUPS if name != "cycles" or len(every.groups(name)) > 1]
+    sections += [every.table(name) for name in names]
+    sections.append(Section("", [meanings(every.stages)]))
     return as_text(sections).removesuffix("\n")
 
 
@@ -254,18 +344,118 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _crossed(
-    title: str, rows: Sequence[FactRow], of: Callable[[FactRow], str], order: Sequence[str]
-) -> Section:
-    """Return a table of counts: stages as lines, the values of one property as columns."""
-    counts = Counter((row.stage, of(row)) for row in rows)
-    present = {column for _, column in counts}
-    columns = [name for name in order if name in present] + sorted(present - set(order))
-    lines = []
-    for stage in get_args(Stage):
-        cells = [counts[stage, column] for column in columns]
-        if any(cells):
-            lines.append((stage, str(sum(cells)), *(str(cell or "-") for cell in cells)))
-    sums = [sum(counts[stage, column] for stage in get_args(Stage)) for column in columns]
-    lines.append(("all", str(sum(sums)), *map(str, sums)))
-    return Section(f"{title}:", [Table(("stage", "facts", *columns), lines)])
+# ----- tokens of a correct answer
+
+
+ALONE, FETCHING = "state alone", "with fetching"
+
+SPENDING_NOTE = (
+    "Tokens of all requests of an answer, input and output, as the provider tells; correct are "
+    "answers that state every expected fact and no superseded or forbidden value as current. "
+    "Tokens per correct answer = mean tokens / share correct, over conversations; answers that "
+    "failed are left out, and so is what the compression took."
+)
+
+_KEYS = ["arm", "log", "fixture", "cut", "epoch", "probe_id"]
+
+_MEASURED = [
+    *(KNOWLEDGE, "fact_violations", "answer_all_tokens"),
+    *("refetch_tokens", "refetch_calls", "refetch_correct", "refetch_knowledge"),
+]
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The tokens and results of one way of answering; means over conversations."""
+
+    answers: int
+    tokens: float
+    """Per answer."""
+    correct: float
+    """Share, 0 to 1."""
+    knowledge: float | None
+    """None if no answer was graded."""
+    per_correct: float | None
+    """Tokens per correct answer; None if none is correct."""
+    calls: float | None = None
+    """Tool calls per answer; None where there were no tools."""
+
+
+def spending(
+    arms: "Mapping[str, tuple[DataFrame, DataFrame]]",
+) -> dict[str, dict[str, Spent]]:
+    """Return the tokens of each arm's answers, by how they were given; empty if no arm fetched.
+
+    Args:
+        arms: By name, rows of `samples_frame`, and of `facts_frame` about the same samples.
+    """
+    spent = {name: ways_of_answering(*frames) for name, frames in arms.items()}
+    return spent if any(FETCHING in ways for ways in spent.values()) else {}
+
+
+def ways_of_answering(samples: "DataFrame", facts: "DataFrame") -> dict[str, Spent]:
+    """Return the tokens of one arm's answers, by how they were given.
+
+    The grader's word on a fact decides, else the look-up.
+    """
+    read = facts["in_answer_read"]
+    stated = facts["in_answer"].where(read.isna(), read == "stated")
+    known = facts.assign(stated=stated.eq(True), judged=stated.notna(), probe_id=facts["probe"])
+    by_probe = known.groupby(_KEYS)
+    every = by_probe.agg({"stated": "all", "judged": "any"}).reset_index()
+    rows = samples[[*_KEYS, *_MEASURED]].merge(every, on=_KEYS, how="left")
+    flawless = rows["stated"].eq(True) & ~(rows["fact_violations"] > 0)
+    right = flawless.astype(float).where(rows["judged"].eq(True))  # a failed answer is not wrong
+    ways = {
+        ALONE: rows.assign(tokens=rows["answer_all_tokens"], right=right),
+        FETCHING: rows.assign(
+            tokens=rows["refetch_tokens"],
+            right=rows["refetch_correct"],
+            calls=rows["refetch_calls"],
+            **{KNOWLEDGE: rows["refetch_knowledge"]},
+        ),
+    }
+    found = {}
+    for way, answers in ways.items():
+        answered = answers[answers["tokens"].notna() & answers["right"].notna()]
+        if len(answered):
+            found[way] = _spent(answered)
+    return found
+
+
+def _spent(answers: "DataFrame") -> Spent:
+    by_fixture = answers.groupby("fixture")
+
+    def mean(column: str) -> float:
+        return float(by_fixture[column].mean().mean()) if column in answers else math.nan
+
+    tokens, correct = mean("tokens"), mean("right")
+    knowledge, calls = _known(mean(KNOWLEDGE)), _known(mean("calls"))
+    per_correct = tokens / correct if correct else None
+    return Spent(len(answers), tokens, correct, knowledge, per_correct, calls)
+
+
+def spending_table(arms: Mapping[str, Mapping[str, Spent]]) -> Table | None:
+    """Return the tokens of each arm, a row for each way of answering; None without any arm."""
+    if not arms:
+        return None
+
+    def shown(value: float | None, digits: str) -> str:
+        return "–" if value is None else format(value, digits)
+
+    heads = ["Arm", "Answered", "Answers", "Knowledge", "Correct", "Tokens per answer"]
+    rows: list[list[str | Cell]] = [
+        [
+            arm,
+            way,
+            str(spent.answers),
+            shown(spent.knowledge, ".2f"),
+            f"{spent.correct:.0%}",
+            f"{spent.tokens:,.0f}",
+            shown(spent.per_correct, ",.0f"),
+            shown(spent.calls, ".1f"),
+        ]
+        for arm, ways in arms.items()
+        for way, spent in ways.items()
+    ]
+    return Table([*heads, "Tokens per correct answer", "Calls"], rows, texts=(1,))

@@ -21,15 +21,8 @@ from inspect_ai.log import (
 from inspect_ai.model import GenerateConfig, GenerateConfigArgs, ModelCost
 
 from compression_eval.analysis.arms import arm_names
-from compression_eval.analysis.columns import SAMPLE_COLUMNS, number
-from compression_eval.analysis.comparison.measures import (
-    failed_by_arm,
-    values,
-    with_states,
-)
-from compression_eval.analysis.frames import read_rows
+from compression_eval.analysis.columns import number
 from compression_eval.analysis.logs import Log
-from compression_eval.analysis.report.figures import common
 from compression_eval.errors import DataError
 from compression_eval.fixtures.finding_files import is_address
 from compression_eval.grading.failures import RunFailures, run_failures
@@ -220,7 +213,6 @@ def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
     """Yield a table for a terminal of 80 columns, and the failures of each arm."""
     heads = ("arm", "knowledge", "±", "facts kept", "answered", "tokens", "no grade")
     rows = []
-    with_zeros = _with_zeros(results)
     for result in results:
         failed = result.failures
         missing = failed.samples - failed.graded if failed else 0
@@ -232,16 +224,12 @@ def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
             (result.tokens_left, ",.0f"),
         )
         cells = ["-" if math.isnan(value) else format(value, form) for value, form in measured]
-        cells[0] += "*" * (result.path in with_zeros)
         ungraded = f"{missing} of {failed.samples}" if failed and missing else "-"
         rows.append((result.name, *cells, ungraded))
     yield from table_lines(Table(heads, rows))
     yield "knowledge: 0 to 5, ± standard error; facts kept: in the state; answered: from it"
     if all(OFFLINE_TAG in (each.log.eval.tags or ()) for each in results):
         yield "no language model was involved: a lower bound and a regression check"
-    if with_zeros:
-        yield "* the mean of what did not fail; with failures as 0, as in the report:"
-        yield from with_zeros.values()
     failing = [(each.name, each.failures) for each in results if each.failures]
     reasons = [
         line
@@ -251,25 +239,6 @@ def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
     ]
     if reasons:
         yield from ("", "What failed:", *reasons)
-
-
-def _with_zeros(results: Sequence[ArmResult]) -> dict[str, str]:
-    """Return a line for each log of which samples failed: its knowledge as `report` has it."""
-    if not any(each.failures and each.failures.graded < each.failures.samples for each in results):
-        return {}
-    logs = [Log(each.path, each.log) for each in results]
-    samples = with_states(read_rows(logs, SAMPLE_COLUMNS, processes=1))
-    beside, _ = common(samples)
-    lines = {}
-    for result in results:
-        own = samples[samples["log_path"] == result.path]
-        if own["scored"].any() and failed_by_arm(own).any():
-            mean = values(beside[beside["log_path"] == result.path], KNOWLEDGE).mean()
-            scored, of = own.loc[own["scored"], "fixture"].nunique(), own["fixture"].nunique()
-            lines[result.path] = (
-                f"  {result.name}: {mean:.2f} (* is of {scored} of {of} conversations)"
-            )
-    return lines
 
 
 def compare_commands(results: Sequence[ArmResult], folder: Path) -> Iterator[str]:

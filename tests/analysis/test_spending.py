@@ -44,7 +44,6 @@ def test_a_report_says_what_a_correct_answer_takes(logs: Path, tmp_path: Path) -
     assert (before["correct"], before["per_correct"]) == (0, None)
     assert before["tokens"] == pytest.approx(frame["answer_all_tokens"].mean())
     assert "### Tokens per correct answer" in (tmp_path / "out" / "report.md").read_text()
-    assert (tmp_path / "out" / "charts" / "spending.svg").is_file()
     assert 'id="spending"' in (tmp_path / "out" / "index.html").read_text()
 
 
@@ -52,7 +51,6 @@ def test_a_report_without_fetching_says_nothing_of_it(logs: Path, tmp_path: Path
     run("report", logs / "plain", "--out", tmp_path / "out")
     written = [path for path in (tmp_path / "out").rglob("*") if path.suffix in (".json", ".md")]
     assert not any("spending" in path.read_text() for path in written)
-    assert not (tmp_path / "out" / "charts" / "spending.svg").exists()
 
 
 @pytest.mark.filterwarnings("error::pandas.errors.PerformanceWarning")

@@ -14,7 +14,7 @@ from inspect_ai.model import ChatMessageTool, ModelOutput
 from inspect_ai.tool import ToolCall
 
 from compression_eval.analysis import facts_frame, samples_frame
-from compression_eval.analysis.spending import spending
+from compression_eval.analysis.facts import spending
 from compression_eval.arguments import TaskArguments
 from compression_eval.errors import DataError
 from compression_eval.fixtures.recording import record

@@ -102,10 +102,9 @@ def test_the_words_are_in_tables_and_frames(
 ) -> None:
     log = small.run(log_dir, small.write(tmp_path / "data"), epochs=1, state_facts="reader")
     table = tmp_path / "facts.csv"
-    done = CliRunner().invoke(main, ["facts", log.location, "--rows", "--csv", str(table)])
+    done = CliRunner().invoke(main, ["facts", log.location, "--csv", str(table)])
     assert done.exit_code == 0, done.stderr
     assert "look-up and reader agree on the state for" in done.stdout
-    assert "read    what the reader says of the state" in done.stdout
     rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
     assert [row["in_state_read"] for row in rows] == ["stated", "absent", "absent"]
     assert rows[0]["state_quotes"] == "You are a coding agent."

@@ -244,7 +244,7 @@ def test_hostile_names_are_scored_like_others_and_reach_no_file_or_page(tmp_path
     out = tmp_path / "out"
     out.mkdir()
     command("report", *place, "--out", out / "report")
-    command("facts", *place, "--rows", "--csv", out / "facts.csv", "--json", out / "facts.json")
+    command("facts", *place, "--csv", out / "facts.csv", "--json", out / "facts.json")
     command("compare", place[0], "--to", place[1])
     command("compare", place[0], "--to", place[1], "--format", "markdown", "--out", out / "c.md")
     command("probes", "analyse", *place, "--csv", out / "p.csv")

@@ -27,7 +27,7 @@ from compression_eval.analysis.comparison.measures import (
     threshold_of,
 )
 from compression_eval.analysis.comparison.sides import Arm, differences, tools_changed
-from compression_eval.analysis.spending import SPENDING_NOTE, Spent, spending, spending_table
+from compression_eval.analysis.facts import SPENDING_NOTE, Spent, spending, spending_table
 from compression_eval.analysis.statistics.intervals import Difference, Spread
 from compression_eval.fixtures.digests import digest, shown
 from compression_eval.fixtures.writing import versioned_json

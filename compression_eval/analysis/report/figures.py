@@ -1,18 +1,25 @@
-"""Every figure of a report, computed from the frames alone."""
+"""Every figure of a report, computed from the frames alone.
+
+`read_frames` reads each log once. `figures` goes through the arms once: every mean of an arm is
+over its samples with a score, on the probes that every arm was asked (`common`), and the number of
+its samples that failed is given with it. What compares arms with each other is in `tradeoff`.
+"""
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from compression_eval.analysis.columns import CRITERIA, FACTS, SAMPLE_COLUMNS
 from compression_eval.analysis.comparison.changes import MISS, worst_criteria
-from compression_eval.analysis.comparison.measures import (
-    HEADLINE,
-    ungraded,
-    values,
-    with_states,
+from compression_eval.analysis.comparison.measures import HEADLINE, ungraded, values, with_states
+from compression_eval.analysis.facts import (
+    FETCHING,
+    FactTotals,
+    Share,
+    Spent,
+    ways_of_answering,
 )
 from compression_eval.analysis.frames import (
     Aside,
@@ -31,9 +38,7 @@ from compression_eval.analysis.report.tradeoff import (
     retained,
     same_answers,
 )
-from compression_eval.analysis.spending import FETCHING, Spent, ways_of_answering
 from compression_eval.analysis.statistics.intervals import Estimate, arm_mean
-from compression_eval.facts.life import AGE_GROUPS, Stage, age_group
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.grading.rubric import FORMULA, KNOWLEDGE, OVERALL, structure
 
@@ -53,20 +58,23 @@ GROUPS: Mapping[str, str] = {
 }
 """Columns that results are reported by, with their titles."""
 
-_SAME_EVERYWHERE: Mapping[str, str] = {
-    "model": "model under test",
-    "graded_by": "grader",
-    "grader_context": "what the grader sees of the state",
-    "criteria": "graded criteria",
-    "token_counter": "token counter",
-    "cycles": "compressions before each question",
+_SAME: Mapping[tuple[str, ...], Mapping[str, str]] = {
+    (): {
+        "model": "model under test",
+        "graded_by": "grader",
+        "grader_context": "what the grader sees of the state",
+        "criteria": "graded criteria",
+        "token_counter": "token counter",
+        "cycles": "compressions before each question",
+    },
+    ("unit",): {
+        "fixture_digest": "fixture",
+        "rubric_digest": "rubric",
+        "question_digest": "words around the question",
+    },
+    ("unit", "probe_id"): {"probe_digest": "probe"},
 }
-_SAME_PER_UNIT: Mapping[str, str] = {
-    "fixture_digest": "fixture",
-    "rubric_digest": "rubric",
-    "question_digest": "words around the question",
-}
-_SAME_PER_PROBE: Mapping[str, str] = {"probe_digest": "probe"}
+"""Columns that all arms should have in common, on each of what they are named under."""
 
 _SIZES = {
     "tokens_before": "tokens_original",
@@ -91,15 +99,18 @@ _LOST = ("never_fed", "superseded", "distorted", "dropped", "lost", "unused", "u
 _PROBE = ["unit", "probe_id"]
 """Columns that name a probe."""
 
-_BESIDE = frozenset(
+_COMPARED = [*("fixture", "log_path", "state", "failure", "tokens_state"), *_PROBE, *HEADLINE]
+"""Columns by which arms are compared with each other."""
+
+_IN_TABLES = frozenset(
     {
-        *("arm", "log", "log_path", "fixture", "cut", "epoch", "state", "probe_id", "failure"),
-        *(*_PROBE, *GROUPS, *HEADLINE),
-        *("fact_violations", "tokens_state", "answer_all_tokens"),
+        *_COMPARED,
+        *GROUPS,
+        *("arm", "log", "cut", "epoch", "fact_violations", "answer_all_tokens"),
         *("refetch_tokens", "refetch_calls", "refetch_correct", "refetch_knowledge"),
     }
 )
-"""Columns of samples as arms are held beside one another: copies, so no more than needed."""
+"""Columns of samples that `common` keeps: it copies them, so no more than needed."""
 
 _NOT_IN_FIGURES = (
     *("answer_cut_off", "criteria_asked", "criteria_ungraded", "refetch_recall"),
@@ -107,12 +118,9 @@ _NOT_IN_FIGURES = (
 )
 """Columns of samples that no figure is made of."""
 
-_COMPARED = [*("fixture", "log_path", "state", "failure", "tokens_state"), *_PROBE, *HEADLINE]
-"""Those of them by which arms are compared with each other."""
-
 _OF_FACTS = (
     *("fixture", "cut", "probe", "fact", "epoch", "stage", "in_state", "in_answer"),
-    *("in_state_read", "in_answer_read", "age_share", "cycles"),
+    *("in_state_read", "in_answer_read", "age_share", "cycles", "type", "region"),
 )
 """Columns of facts that figures are made of."""
 
@@ -140,7 +148,7 @@ class Frames:
         answers: list[int] = []
 
         def cells() -> Iterator[Any]:
-            """Yield the facts; the texts of a single log are held at a time."""
+            """Yield the facts; only one log's texts are in memory at a time."""
             for path in samples["log_path"].unique():
                 for uuid, _, answer, _, facts in self.aside.of(path):
                     uuids.append(uuid)
@@ -211,19 +219,6 @@ class Miss:
 
 
 @dataclass(frozen=True)
-class Share:
-    """Facts that are in the state, of those that it is known of."""
-
-    in_state: int
-    known: int
-
-    @property
-    def share(self) -> float:
-        """0 to 1; NaN if it is known of none."""
-        return self.in_state / self.known if self.known else float("nan")
-
-
-@dataclass(frozen=True)
 class Survival:
     """One arm's facts, over all its probes and epochs."""
 
@@ -234,15 +229,21 @@ class Survival:
     stages: dict[str, int]
     """Facts by what became of them; stages that do not occur are left out."""
     read: int = 0
-    """Facts whose state a reader gave its word on; the others were looked up."""
+    """Facts on whose state a reader gave its word; the others were looked up."""
     fact_agreement: float | None = None
     """Share of the facts that were both read and looked up on which the two say the same, 0 to 1;
     None where there are none."""
 
+    @classmethod
+    def of(cls, facts: FactTotals) -> "Survival":
+        """Return the counts that a report is made of."""
+        shares = facts.shares("cycles"), facts.shares("age")
+        return cls(*shares, dict(facts.stages), facts.read, facts.agreement)
+
 
 @dataclass(frozen=True)
 class Failures:
-    """What has no score in an arm, and what the mean would be if that were 0."""
+    """What failed in an arm: never a score, always given with the means."""
 
     samples: int
     scored: int
@@ -250,13 +251,11 @@ class Failures:
     failed_states: dict[str, int]
     """Compressions that failed, by how they ended."""
     suspect: int
-    """Compressions whose state stands, but reads like a refusal or is nearly empty."""
+    """Compressions whose state was used, but reads like a refusal or is nearly empty."""
     reasons: dict[str, int]
     """Samples without a score, by reason."""
     abstained: int
     """Scored answers that say that they do not know, or nothing."""
-    lower_bound: float
-    """Knowledge on its own probes with all failed samples as 0, whatever made them fail."""
 
 
 @dataclass(frozen=True)
@@ -289,7 +288,7 @@ class Figures:
     several_cuts: list[str] = field(default_factory=list)
     """Conversations that were cut at several places, which are averaged."""
     spending: dict[str, dict[str, Spent]] = field(default_factory=dict)
-    """What the answers of each arm take, by how they were given; empty if no arm fetched."""
+    """Tokens of the answers of each arm, by how they were given; empty if no arm fetched."""
     same_answers: list[list[str]] = field(default_factory=list)
     """Arms, neither of them a control, that gave the same answers, byte by byte."""
 
@@ -298,45 +297,44 @@ class Figures:
         """Whether no language model was involved in any arm."""
         return all(arm.offline for arm in self.arms)
 
+    def estimate(self, arm: str, measure: str = KNOWLEDGE) -> Estimate | None:
+        """Return an arm's mean of a measure; None if no sample has a value."""
+        return self.of_arm[arm].estimates.get(measure)
+
 
 def figures(frames: Frames) -> Figures:
     """Compute the figures."""
-    beside, probes = common(frames.samples)
+    shared, probes = common(frames.samples)
     # Rows are taken arm by arm: to go through the groups would copy the whole frame.
-    places = beside.groupby("arm").indices
-    means = {
-        str(name): values(beside.iloc[rows], KNOWLEDGE).mean() for name, rows in places.items()
-    }
-    every = frames.samples.groupby("arm").indices
-    reported = [
-        _reported(str(name), frames.samples.iloc[every[name]])
-        for name in frames.samples["arm"].unique()
-    ]
-    # The highest leading score first, arms without any score last.
-    arms = sorted(reported, key=lambda arm: (arm.scored == 0, -means.get(arm.name, 0.0)))
-    several_cuts = [
-        str(name) for name, units in beside.groupby("fixture")["unit"] if units.nunique() > 1
-    ]
+    places, every = (frame.groupby("arm").indices for frame in (shared, frames.samples))
+    reported: dict[str, ReportedArm] = {}
     of_arm: dict[str, ArmFigures] = {}
     spent: dict[str, dict[str, Spent]] = {}
     by_arm: dict[str, DataFrame] = {}
-    for arm in arms:
-        own = beside.iloc[places.get(arm.name, [])]
-        samples, facts = frames.unfolded(arm.name)
-        by_arm[arm.name] = own[_COMPARED].assign(answer=samples.loc[own.index, "answer"])
-        of_arm[arm.name] = _of_arm(arm, own, frames, samples, facts)
-        spent[arm.name] = ways_of_answering(own, facts)
-    del beside
+    for name in map(str, frames.samples["arm"].unique()):
+        own = shared.iloc[places.get(name, [])]
+        samples, facts = frames.unfolded(name)
+        reported[name] = _reported(name, frames.samples.iloc[every[name]])
+        by_arm[name] = own[_COMPARED].assign(answer=samples.loc[own.index, "answer"])
+        of_arm[name] = _of_arm(own, frames, samples, facts)
+        spent[name] = ways_of_answering(own, facts)
+    # The highest knowledge first, arms without any score last.
+    means = {name: each.estimates.get(KNOWLEDGE) for name, each in of_arm.items()}
+    ranks = {name: -mean.mean if mean else 0.0 for name, mean in means.items()}
+    arms = sorted(reported.values(), key=lambda arm: (arm.scored == 0, ranks[arm.name]))
+    cuts = shared.groupby("fixture")["unit"].nunique()
     return Figures(
-        formula=f"{FORMULA}; a sample that failed counts as 0",
+        formula=f"{FORMULA}; a sample that failed has no score",
         arms=arms,
-        of_arm=of_arm,
+        of_arm={arm.name: of_arm[arm.name] for arm in arms},
         retained=retained(arms, by_arm),
         frontier=frontier(arms, by_arm),
         differing=differing(frames.samples),
         probes=(probes, len(frames.samples[_PROBE].drop_duplicates())),
-        several_cuts=several_cuts,
-        spending=spent if any(FETCHING in ways for ways in spent.values()) else {},
+        several_cuts=list(map(str, cuts[cuts > 1].index)),
+        spending={arm.name: spent[arm.name] for arm in arms}
+        if any(FETCHING in ways for ways in spent.values())
+        else {},
         same_answers=same_answers(arms, by_arm),
     )
 
@@ -346,8 +344,6 @@ def as_json(of: Figures) -> str:
     data = asdict(of)
     if not of.spending:
         del data["spending"]
-    if not of.frontier.whole:
-        del data["frontier"]["conversations"], data["frontier"]["whole"]
     return versioned_json(_plain(data))
 
 
@@ -392,38 +388,34 @@ def _joined(column: "Series[Any]") -> str:
 
 
 def _of_arm(
-    arm: ReportedArm,
-    beside: "DataFrame",
-    frames: Frames,
-    samples: "DataFrame",
-    facts: "DataFrame",
+    shared: "DataFrame", frames: Frames, samples: "DataFrame", facts: "DataFrame"
 ) -> ArmFigures:
-    states = frames.states[frames.states["arm"] == arm.name]
-    means = {measure: arm_mean(values(beside, measure)) for measure in HEADLINE if arm.scored}
+    """Return an arm's figures from its samples on the shared probes, from all, and its facts."""
+    states = frames.states[frames.states["arm"] == samples["arm"].iloc[0]]
+    means = {measure: arm_mean(values(shared, measure)) for measure in HEADLINE}
     return ArmFigures(
-        table=table(beside),
+        table=table(shared),
         estimates={measure: mean for measure, mean in means.items() if mean is not None},
         groups={
             column: {
                 str(name): _value(rows, KNOWLEDGE)
-                for name, rows in beside.groupby(beside[column].astype(str))
+                for name, rows in shared.groupby(shared[column].astype(str))
             }
             for column in GROUPS
         },
         misses=misses(samples, frames.criteria, facts),
-        survival=survival(facts),
+        survival=Survival.of(FactTotals(facts.itertuples())),
         costs=costs(samples, states),
         failures=failures(samples, states),
     )
 
 
 def common(samples: "DataFrame") -> "tuple[DataFrame, int]":
-    """Return samples as arms can be held beside one another, and the number of their probes.
+    """Return the samples that all tables are made of, and the number of their probes.
 
     Kept are the probes that every arm was asked, arms without any score left out, and on which
-    no grading failed in any of them. On those a failure counts as 0, on the measures that some arm
-    has a value of: an arm that fails on the hard conversations would else look better by it. Where
-    no probe is common to all arms, the number is 0 and each arm keeps its own graded samples.
+    no grading failed in any of them. Where no probe is common to all arms, the number is 0 and each
+    arm keeps its own graded samples.
     """
     from pandas import MultiIndex
 
@@ -436,13 +428,7 @@ def common(samples: "DataFrame") -> "tuple[DataFrame, int]":
     at = ~without
     if everywhere:
         at &= MultiIndex.from_frame(samples[_PROBE]).isin(list(everywhere))
-    kept = samples.loc[at, [name for name in samples if name in _BESIDE]]
-    failed = kept["failure"].astype(bool) & kept["arm"].isin(having_scores)
-    for measure in HEADLINE:
-        applies = kept.groupby(_PROBE)[measure].transform("count") > 0
-        graded_on = applies if measure not in (KNOWLEDGE, OVERALL) else True
-        kept.loc[failed & kept[measure].isna() & graded_on, measure] = 0.0
-    return kept, len(everywhere)
+    return samples.loc[at, [name for name in samples if name in _IN_TABLES]], len(everywhere)
 
 
 def table(samples: "DataFrame") -> list[Row]:
@@ -512,43 +498,6 @@ def _one_line(text: object, longest: int) -> str:
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
-def survival(facts: "DataFrame") -> Survival:
-    """Return what became of the facts of one arm; where there is no state, none of them is in it.
-
-    Whether a state holds a fact is the reader's word where there is one, else what the look-up
-    found, as in the stages.
-    A fact that is nowhere before the cut is a mistake of the bank and says nothing of survival.
-    """
-    failed = facts["stage"] == "compression_failed"
-    was_read = facts["in_state_read"].notna() & ~failed
-    read, looked_up = facts["in_state_read"] != "absent", facts["in_state"]
-    agreed = (read == looked_up)[was_read & looked_up.notna()]
-    cycles = facts["cycles"].astype(float)
-    facts = facts.assign(
-        in_state=read.where(was_read, looked_up).where(~failed, False),
-        cycles=cycles.where(~failed, cycles.max()),
-    )
-    followed = facts[(facts["stage"] != "not_in_history") & facts["in_state"].notna()]
-    shares = followed["age_share"].astype(float)
-    ages = [age_group(None if math.isnan(age) else age) for age in shares]
-    passed = ["unknown" if math.isnan(n) else str(int(n)) for n in followed["cycles"]]
-    counts = facts["stage"].value_counts()
-    held = followed["in_state"]
-    return Survival(
-        by_cycle=_shares(passed, held, sorted(set(passed), key=lambda name: (len(name), name))),
-        by_age=_shares(ages, held, AGE_GROUPS),
-        stages={stage: int(counts[stage]) for stage in get_args(Stage) if stage in counts},
-        read=int(was_read.sum()),
-        fact_agreement=float(agreed.mean()) if len(agreed) else None,
-    )
-
-
-def _shares(groups: Sequence[str], held: Iterable[Any], order: Iterable[str]) -> dict[str, Share]:
-    known = [(group, bool(in_state)) for group, in_state in zip(groups, held, strict=True)]
-    of = {name: [in_state for group, in_state in known if group == name] for name in order}
-    return {name: Share(sum(states), len(states)) for name, states in of.items() if states}
-
-
 def costs(samples: "DataFrame", states: "DataFrame") -> dict[str, float]:
     """Return what one arm costs: means per compression and per answer; NaN if nothing is known.
 
@@ -559,7 +508,7 @@ def costs(samples: "DataFrame", states: "DataFrame") -> dict[str, float]:
     """
     fine = states[states["state_status"] == "ok"]
     kinds = ("answer_input", "answer_output", "grader_input", "grader_output")
-    # Each compression stands on one sample, so that its tokens can be added up.
+    # The tokens of a compression are on one of its samples, so that they can be added up.
     summed = [f"{kind}_tokens" for kind in (*kinds, "compress_input", "compress_output")]
     amounts = {name: fine.groupby("fixture")[of].mean().mean() for name, of in _SIZES.items()}
     amounts |= {name: fine[f"compress_{name}"].mean() for name in _PER_COMPRESSION}
@@ -582,31 +531,29 @@ def failures(samples: "DataFrame", states: "DataFrame") -> Failures:
         suspect=int(states["suspect"].fillna("").ne("").sum()),
         reasons=dict(reasons.most_common()),
         abstained=int((samples["scored"] & samples["abstained"].eq(True)).sum()),
-        lower_bound=values(samples, KNOWLEDGE, failed_as_zero=True).mean(),
     )
 
 
 def differing(samples: "DataFrame") -> list[str]:
     """Return a line for each thing that differs; empty if the arms can be compared as they are."""
     lines = []
-    for column, title in _SAME_EVERYWHERE.items():
-        shown = sorted({str(value) for value in samples[column].dropna() if value != ""})
-        if len(shown) > 1:
-            lines.append(f"{title}: {', '.join(map(_short, shown[:MAX_DIFFERING]))}")
-    for columns, keys in ((_SAME_PER_UNIT, ["unit"]), (_SAME_PER_PROBE, _PROBE)):
+    for keys, columns in _SAME.items():
         for column, title in columns.items():
-            counts = samples.groupby(keys)[column].nunique()
-            several = counts[counts > 1].index
-            changed = [_short(str(key[-1] if len(keys) > 1 else key)) for key in several]
-            if changed:
-                left = len(changed) - MAX_DIFFERING
-                more = f" and {left} more" if left > 0 else ""
-                lines.append(f"{title} in two versions: {', '.join(changed[:MAX_DIFFERING])}{more}")
+            if keys:
+                counts = samples.groupby(list(keys))[column].nunique()
+                several = counts[counts > 1].index
+                found = [str(key[-1] if len(keys) > 1 else key) for key in several]
+            else:
+                found = sorted({str(value) for value in samples[column].dropna() if value != ""})
+                found = found if len(found) > 1 else []
+            if found:
+                shown = ", ".join(_one_line(each, MAX_VALUE) for each in found[:MAX_DIFFERING])
+                left = len(found) - MAX_DIFFERING
+                lines.append(
+                    f"{title}{' in two versions' * bool(keys)}: {shown}"
+                    + (f" and {left} more" if left > 0 else "")
+                )
     probes = samples[["arm", *_PROBE]].drop_duplicates()
     if (probes.groupby(_PROBE).size() < samples["arm"].nunique()).any():
         lines.append("probes: not every arm was asked all of them")
     return lines
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"

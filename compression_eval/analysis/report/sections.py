@@ -1,16 +1,21 @@
-"""The sections of a report: the tables and sentences that its page and its Markdown are made of."""
+"""The parts of a report as tables and sentences, from which its page and its Markdown are made.
+
+`parts` gives every part of the page by its id. `markdown` is made for a pull request: the first
+sentences, a block for each arm, and some of the same parts.
+"""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Union
 
 import yaml
-from pydantic import BaseModel, ConfigDict
 
 from compression_eval.analysis.comparison.changes import MISS
 from compression_eval.analysis.comparison.measures import (
+    CLOSEST,
     HEADLINE,
     RECALL,
     SHARES,
@@ -18,19 +23,10 @@ from compression_eval.analysis.comparison.measures import (
     shown_change,
     shown_p,
 )
+from compression_eval.analysis.facts import SPENDING_NOTE, meanings, spending_table
 from compression_eval.analysis.logs import Log
-from compression_eval.analysis.report.figures import (
-    GROUPS,
-    TABLE_MEASURES,
-    ArmFigures,
-    Failures,
-    Figures,
-    Miss,
-    Row,
-    Value,
-)
-from compression_eval.analysis.report.tradeoff import Frontier, Pair, ReportedArm
-from compression_eval.analysis.spending import SPENDING_NOTE, spending_table
+from compression_eval.analysis.report.figures import GROUPS, TABLE_MEASURES, Figures, Miss, Value
+from compression_eval.analysis.report.tradeoff import Pair, ReportedArm
 from compression_eval.analysis.statistics.intervals import Limits
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
 from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, OVERALL, structure
@@ -58,49 +54,30 @@ _POINT = 1e-6
 MAX_OPENING = 5
 """Arms in the first sentence."""
 
-MAX_PAIRS, MAX_MISSES = 30, 10
-"""Rows of the Markdown, misses per arm; all of them are in the figures and on the page."""
+MAX_PAIRS, MAX_MISSES, MAX_OPEN = 30, 10, 15
+"""Rows of the Markdown, misses per arm, and rows of a part that is open on the page."""
 
-_DIGESTS = {
-    "fixture_digest": "fixture",
-    "bank_digest": "probe bank",
-    "rubric_digest": "rubric",
-    "question_digest": "words around the question",
-}
-_DIGITS = 12
-_SHARED = "every arm was asked and no grader failed on"
+_IN_MARKDOWN = ("retention", "pairs", "spending", "reference")
+"""Parts of the page that the Markdown has as well."""
 
 
-class Published(BaseModel):
-    """Published reference figures, to stand beside a table; never a claim of ours."""
+@dataclass(frozen=True)
+class Part:
+    """A part of the report: tables, notes and smaller parts."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    class Method(BaseModel):
-        """One method's figures; scores 0 to 5, `tokens_removed` a share of 1."""
-
-        model_config = ConfigDict(extra="forbid", frozen=True)
-
-        method: str
-        overall: float
-        accuracy: float
-        context_awareness: float
-        artifact_trail: float
-        completeness: float
-        continuity: float
-        instruction_following: float
-        tokens_removed: float
-
-    source: str
-    conditions: str
-    methods: list[Method]
+    title: str
+    blocks: Sequence[Union[Table, str, "Part"]]
+    """A text is a note."""
+    open: bool = True
+    """Whether a smaller part is unfolded."""
 
 
 @cache
-def published() -> Published:
-    """Return the published figures."""
+def published() -> dict[str, Any]:
+    """Return published figures to show next to a report's own; they are no claim of ours."""
     text = (files(__package__) / "published.yaml").read_text(encoding="utf-8")
-    return Published.model_validate(yaml.safe_load(text))
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
 
 
 # ----- numbers
@@ -113,12 +90,12 @@ def title_of(measure: str) -> str:
 
 def decimal(value: float | None, digits: int = 2) -> str:
     """Return a number; a dash for what is not known."""
-    return DASH if value is None or math.isnan(value) else f"{value:.{digits}f}"
+    return DASH if value is None or math.isnan(value) else f"{value:,.{digits}f}"
 
 
 def whole(value: float | None) -> str:
     """Return a count with thousands set apart; a dash for what is not known."""
-    return DASH if value is None or math.isnan(value) else f"{value:,.0f}"
+    return decimal(value, 0)
 
 
 def percent(share: float | None, digits: int = 0) -> str:
@@ -152,13 +129,24 @@ def _shown(measure: str, value: float) -> str:
 
 def _percents(limits: Limits | None) -> str:
     if limits is None or limits[1] - limits[0] < _POINT:
-        return ""
+        return DASH
     return f"{percent(limits[0])} to {percent(limits[1])}"
 
 
-def _capped(value: Value, probes: int) -> Cell:
+def _with_probes(value: Value | None, probes: float = math.inf) -> str:
     """Return a mean, with the number of its probes where it is smaller than that of its row."""
-    return Cell(decimal(value.value), f"({value.probes})" if value.probes < probes else "")
+    if value is None:
+        return DASH
+    return decimal(value.value) + (f" ({value.probes})" if value.probes < probes else "")
+
+
+def _named(arm: ReportedArm) -> Cell:
+    """Return an arm with the share of its samples that failed, as every table of means has it."""
+    return Cell(arm.name, below=arm.failed)
+
+
+def _bracketed(text: str) -> str:
+    return f" ({text})" if text else ""
 
 
 # ----- sentences
@@ -166,63 +154,26 @@ def _capped(value: Value, probes: int) -> Cell:
 
 def opening(of: Figures) -> str:
     """Return what the arms kept of these conversations; empty if no probe is common to all."""
-    known = [
-        (arm, found[KNOWLEDGE], found.get(SURVIVAL))
-        for arm in of.arms
-        if KNOWLEDGE in (found := of.of_arm[arm.name].estimates)
-    ]
-    told = [
-        f"{arm.name} ({whole(of.of_arm[arm.name].costs['tokens_after'])} tokens)"
-        + (f" keeps {percent(kept.mean)} of the facts and" if kept else "")
-        + f" reaches {knowledge.mean:.2f} of 5"
-        for arm, knowledge, kept in known
-        if not arm.role
-    ]
+    known = [(arm, mean) for arm in of.arms if (mean := of.estimate(arm.name))]
+    told = []
+    for arm, mean in known:
+        if arm.role:
+            continue
+        kept = of.estimate(arm.name, SURVIVAL)
+        size = f"{whole(of.of_arm[arm.name].costs['tokens_after'])} tokens"
+        told.append(
+            f"{arm.name} ({', '.join(filter(None, [size, arm.failed]))})"
+            + (f" keeps {percent(kept.mean)} of the facts and" if kept else "")
+            + f" reaches {mean.mean:.2f} of 5"
+        )
     if not of.probes[0] or not told:
         return ""
-    limits = [f"{arm.name} {knowledge.mean:.2f}" for arm, knowledge, _ in known if arm.role]
-    conversations = max(knowledge.fixtures for _, knowledge, _ in known)
-    here = "this conversation" if conversations == 1 else f"these {conversations} conversations"
+    limits = [f"{arm.name} {mean.mean:.2f}" for arm, mean in known if arm.role]
+    number = max(mean.fixtures for _, mean in known)
+    here = "this conversation" if number == 1 else f"these {number} conversations"
     text = f"On {here} ({counted(of.probes[0], 'probe')}), {'; '.join(told[:MAX_OPENING])}"
     text += f"; and {len(told) - MAX_OPENING} more" if len(told) > MAX_OPENING else ""
-    return f"{text} ({', '.join(limits)})." if limits else f"{text}."
-
-
-def findings(frontier: Frontier, same_answers: Sequence[Sequence[str]] = ()) -> list[str]:
-    """Return the findings about the arms, a sentence for each size of states.
-
-    Args:
-        frontier: The arms.
-        same_answers: Those that gave the same answers, as in `Figures`.
-    """
-    failed = {name: f" ({each.failed})" for name, each in frontier.whole.items() if each.failed}
-    quality = {
-        point.arm: f"{point.quality:.2f}{failed.get(point.arm, '')}" for point in frontier.points
-    }
-    lines = []
-    conversations = frontier.conversations[0]
-    here = "this conversation" if conversations == 1 else f"these {conversations} conversations"
-    for size in frontier.sizes:
-        digits = 1 - math.floor(math.log10(size.tokens)) if size.tokens >= 1 else 0
-        text = (
-            f"At about {round(size.tokens, digits):,.0f} tokens: {size.best} reaches a knowledge "
-            f"of {size.quality:.2f} of 5 on {here}{failed.get(size.best, '')}"
-        )
-        if size.dominated_by:
-            text += f"; dominated by {size.dominated_by} {quality[size.dominated_by]}"
-        same = {arm for names in same_answers if size.best in names for arm in names}
-        if alike := [arm for arm in (*size.close, *size.unclear, *size.worse) if arm in same]:
-            text += f"; the same answers, byte by byte: {', '.join(alike)}"
-        for label, arms in (
-            (f"less than {DEFAULT_THRESHOLD:g} away from it", size.close),
-            ("not distinguishable from it in these runs", size.unclear),
-            ("worse", size.worse),
-            ("lower, but fails less often", size.fails_less),
-        ):
-            if told := [f"{arm} {quality[arm]}" for arm in arms if arm not in same]:
-                text += f"; {label}: {', '.join(told)}"
-        lines.append(f"{text}.")
-    return lines
+    return f"{text}{_bracketed(', '.join(limits))}."
 
 
 def notes(of: Figures, logs: Sequence[Log]) -> Iterator[str]:
@@ -243,8 +194,9 @@ def notes(of: Figures, logs: Sequence[Log]) -> Iterator[str]:
             yield f"{ended}; its figures are of what it got to"
     if failing := [f"{arm.name} ({arm.failed})" for arm in of.arms if arm.failed]:
         yield (
-            "Some samples have no score and count as 0 in the tables (see Failures): "
-            f"{', '.join(failing)}"
+            f"Some samples have no score and are in no mean (see Failures): {', '.join(failing)}. "
+            "An arm that fails on hard conversations looks better by it; standing and pairs are on "
+            "probes that every arm has an answer to"
         )
     yield from notes_on_ranks(of)
     if of.differing:
@@ -254,29 +206,21 @@ def notes(of: Figures, logs: Sequence[Log]) -> Iterator[str]:
 def notes_on_ranks(of: Figures) -> Iterator[str]:
     """Yield the reasons why the table alone does not rank the arms."""
     shared, asked = of.probes
+    everywhere = "every arm was asked and no grader failed on"
     if not shared:
-        yield f"No probes that {_SHARED}: each arm stands on its own, so do not rank them"
+        yield f"No probes that {everywhere}: each arm is by itself, so do not rank them"
     elif shared < asked:
-        yield f"Arms are held together on the {shared} of {asked} probes that {_SHARED}"
-    if of.frontier.whole:
-        probes, (answered, conversations) = of.frontier.probes, of.frontier.conversations
+        yield f"Means are over the {shared} of {asked} probes that {everywhere}"
+    if of.frontier.probes < shared:
         yield (
-            f"First lines, chart of quality, standing and pairs: knowledge and tokens on the "
-            f"{probes} of {shared} probes, in {answered} of {conversations} conversations, that "
-            "all arms there have an answer to"
+            f"Standing and pairs: on the {of.frontier.probes} of {shared} probes that all arms "
+            "there have an answer to"
             + (f"; left out, since they fail too often: {out}" if (out := left_out(of)) else "")
         )
     if of.several_cuts:
         yield f"Several cuts of one conversation are averaged: {', '.join(of.several_cuts[:5])}"
     for names in of.same_answers:
         yield f"{' and '.join(names)} gave the same answers, byte by byte: nothing was compared"
-    # Where nothing varies, nothing leads by chance.
-    if (lead := of.frontier.lead) and round(lead.by_chance, 2):
-        yield (
-            f"{lead.arm} is the best of {lead.arms} arms, {lead.above:.2f} above their mean. Of "
-            f"as many equal arms the best would be {lead.by_chance:.2f} above it by chance, and in "
-            f"one report of 20 more than {lead.seldom_more:.2f}"
-        )
     if not of.retained and any(not arm.role for arm in of.arms):
         yield "Retention: no floor or ceiling measured (arms none and full by the same models)"
     for name, kept in of.retained.items():
@@ -289,128 +233,219 @@ def notes_on_ranks(of: Figures) -> Iterator[str]:
 
 
 def left_out(of: Figures) -> str:
-    """Return the arms that failed too often to stand beside others, and how often."""
+    """Return the arms that failed too often to be compared with others, and how often."""
     names = of.frontier.left_out
     return ", ".join(f"{arm.name} ({arm.failed})" for arm in of.arms if arm.name in names)
 
 
-# ----- tables
+# ----- the parts
+
+
+def parts(of: Figures, logs: Sequence[Log], samples: "DataFrame") -> dict[str, Part]:
+    """Return the parts of the page by id, in its order; charts and probes are in the template."""
+    groups = [Part(f"By {title}", [table]) for title, table in _groups(of)]
+    missed = [
+        Part(
+            f"{arm.name}: {counted(len(rows), 'miss').replace('misss', 'misses')}",
+            [_misses(rows)] if rows else [],
+            open=place == 0,
+        )
+        for place, arm in enumerate(of.arms)
+        for rows in [of.of_arm[arm.name].misses]
+    ]
+    found: dict[str, Part | None] = {
+        "summary": Part("Arms", [summary(of), _summary_note(of)]),
+        "pairs": _pairs(of),
+        "retention": retention(of),
+        "charts": Part("Charts", []),
+        "scores": Part(
+            "Scores by conversation",
+            [
+                f"{of.formula[0].upper()}{of.formula[1:]}. Bracketed: probes behind a value, where "
+                "fewer than in its row.",
+                *(
+                    Part(f"{arm.name}{_bracketed(arm.failed)}", [_scores(of, arm)])
+                    for arm in of.arms
+                ),
+            ],
+        ),
+        "intervals": Part(
+            "Means and intervals",
+            [
+                _intervals(of),
+                "Means over the conversations, every one counting the same. Under each, 95 % "
+                "intervals: on these conversations (fixtures and probes as they are; the unit is "
+                "the compression), below it for new conversations (the unit is the fixture; "
+                "Student's t). No spread: every compression and answer came out the same.",
+            ],
+        ),
+        "spending": Part("Tokens per correct answer", [spent, SPENDING_NOTE])
+        if (spent := spending_table(of.spending))
+        else None,
+        "groups": Part("By group of probes", groups) if groups else None,
+        "misses": Part(
+            "Misses",
+            [f"Probes whose mean over epochs is under {MISS:g}, the worst first.", *missed],
+        ),
+        "costs": Part(
+            "Cost and time",
+            [
+                _costs(of),
+                "Means. Cached tokens were read from the provider's cache and are part of the "
+                "tokens in. A dash: not known from these runs.",
+            ],
+        ),
+        "failures": Part(
+            "Failures",
+            [
+                *(f"{arm.name}: {_failed(of, arm)}" for arm in of.arms),
+                "A failed sample has no score and is in no mean. Where it was the grader that "
+                "failed, the probe is left out for all arms.",
+            ],
+        ),
+        "probes": Part("Probes", []),
+        "runs": Part(
+            "Runs",
+            [
+                _runs(samples, logs),
+                "Task version and digests change whenever something changes that decides results. "
+                "Every figure of this page is in figures.json, computed from the frames of "
+                "compression_eval.analysis.",
+            ],
+        ),
+    }
+    return {name: part for name, part in found.items() if part is not None}
 
 
 def summary(of: Figures) -> Table:
     """Return one row per arm with the deciding figures."""
-    beside = (OVERALL, RECALL)
+    others = (OVERALL, RECALL, SURVIVAL)
     heads = ["Arm", "Knowledge", "Failed", "Retention", "Tokens left", "Standing"]
-    heads += [*map(title_of, (*beside, SURVIVAL)), "Removed"]
-    standing = {point.arm: point for point in of.frontier.points}
+    heads += [*map(title_of, others), "Removed"]
+    points = {point.arm: point for point in of.frontier.points}
     rows: list[list[str | Cell]] = []
     for arm in of.arms:
-        figures, point = of.of_arm[arm.name], standing.get(arm.name)
+        figures, point = of.of_arm[arm.name], points.get(arm.name)
         named = [each for each in _settings(arm) if each not in arm.name]
-        marks = ["no language model"] if arm.offline and not of.offline else []
-        marks += ["self-graded"] if arm.self_graded else []
+        named += ["no language model"] if arm.offline and not of.offline else []
+        named += ["self-graded"] if arm.self_graded else []
         kept = of.retained[arm.name].measures.get(KNOWLEDGE) if arm.name in of.retained else None
         by = point.dominated_by if point else ""
-        place = f"dominated by {by}" if by else "not dominated" if point else DASH
-        place = "fails too often" if arm.name in of.frontier.left_out else place
-        tokens = Cell(whole(point.tokens if point else figures.costs["tokens_after"]))
-        if own := of.frontier.whole.get(arm.name):
-            shared = of.frontier.conversations[1]
-            some = f"{own.conversations} of {shared} conversations"
-            tokens = Cell(whole(own.tokens), below=some * (own.conversations < shared))
+        standing = f"dominated by {by}" if by else "not dominated" if point else DASH
+        standing = "fails too often" if arm.name in of.frontier.left_out else standing
         failures = figures.failures
         failed, states = failures.samples - failures.scored, sum(failures.failed_states.values())
         below = [f"{states} of {failures.states} states"] if states else []
         below += [f"{failures.suspect} suspect"] if failures.suspect else []
-        leading = figures.estimates.get(KNOWLEDGE)
+        leading = of.estimate(arm.name)
         seen = leading.here if leading and not leading.no_spread else None
+        retained = _percents(kept.here if kept else None)
         rows.append(
             [
-                Cell(arm.name, ", ".join(marks), ", ".join(named)),
-                Cell(_mean(figures, KNOWLEDGE), below=between(seen, KNOWLEDGE) if seen else ""),
+                Cell(arm.name, below=", ".join(named)),
+                Cell(_mean(of, arm, KNOWLEDGE), below=between(seen, KNOWLEDGE) if seen else ""),
                 Cell(f"{failed} of {failures.samples}" if failed else "0", below="\n".join(below)),
-                Cell(
-                    percent(kept.share if kept else None),
-                    below=_percents(kept.here if kept else None),
-                ),
-                tokens,
-                f"control: {arm.role}" if arm.role else place,
-                *(_mean(figures, name) for name in beside),
-                Cell(_mean(figures, SURVIVAL)),
+                Cell(percent(kept.share if kept else None), below=retained.strip(DASH)),
+                whole(figures.costs["tokens_after"]),
+                f"control: {arm.role}" if arm.role else standing,
+                *(_mean(of, arm, name) for name in others),
                 percent(figures.costs["removed"], 1),
             ]
         )
     return Table(heads, rows, texts=(heads.index("Standing"),))
 
 
+def _summary_note(of: Figures) -> str:
+    means = [mean for arm in of.arms if (mean := of.estimate(arm.name))]
+    limits = any(mean.here and not mean.no_spread for mean in means)
+    shared, asked = of.probes
+    return (
+        f"Knowledge: 0 to 5{', with its 95 % interval on these conversations' * limits}; every arm "
+        + (
+            f"on the {shared} of {asked} probes that every arm was asked"
+            if shared
+            else "on its own"
+        )
+        + ", without the samples that failed, every conversation counting the same. Retention: "
+        "where its knowledge is between that of the arms none (0 %) and full (100 %). Tokens "
+        "left: mean size of its states. Removed: the mean of the conversations' shares. Dominated: "
+        "on the probes that all arms have an answer to, another arm is shown to be better (by the "
+        "intervals, not by the means alone), keeps no more tokens and fails no more often. Failed: "
+        "samples without a score, and compressions that gave no state, or a suspect one."
+    )
+
+
 def _settings(arm: ReportedArm) -> list[str]:
     """Return an arm's arguments, with a mark at those of which a target takes only the ratio."""
-    settings = arm.settings.split(", ")
-    parts = ("tail_tokens=", "summary_tokens=")
+    settings = arm.settings.split(", ") if arm.settings else []
+    ratios = ("tail_tokens=", "summary_tokens=")
     if not any(each.startswith("target_tokens=") for each in settings):
         return settings
-    return [f"{each} (as a ratio)" if each.startswith(parts) else each for each in settings]
+    return [f"{each} (as a ratio)" if each.startswith(ratios) else each for each in settings]
 
 
-def _mean(figures: ArmFigures, measure: str) -> str:
-    estimate = figures.estimates.get(measure)
+def _mean(of: Figures, arm: ReportedArm, measure: str) -> str:
+    estimate = of.estimate(arm.name, measure)
     return _shown(measure, estimate.mean) if estimate else DASH
 
 
-def scores(rows: Sequence[Row]) -> Table:
+def _scores(of: Figures, arm: ReportedArm) -> Table:
     """Return an arm's table by conversation."""
-    cells: list[list[str | Cell]] = [
-        [row.label, str(row.probes), *(_capped(row.cells[m], row.probes) for m in TABLE_MEASURES)]
+    rows = of.of_arm[arm.name].table
+    cells = [
+        [
+            row.label,
+            str(row.probes),
+            *(_with_probes(row.cells[m], row.probes) for m in TABLE_MEASURES),
+        ]
         for row in rows
     ]
     return Table(["Fixture", "Probes", *map(title_of, TABLE_MEASURES)], cells, total=len(rows) > 1)
 
 
-def intervals(of: Figures) -> Table:
+def _intervals(of: Figures) -> Table:
     """Return the means of every measure with both intervals."""
     rows: list[list[str | Cell]] = []
-    for arm, figures in of.of_arm.items():
-        row: list[str | Cell] = [arm]
+    for arm in of.arms:
+        row: list[str | Cell] = [_named(arm)]
         for measure in HEADLINE:
-            estimate = figures.estimates.get(measure)
-            if estimate is None:
-                row.append(DASH)
-                continue
-            here = "no spread" if estimate.no_spread else between(estimate.here, measure)
-            below = f"{here}\n{between(estimate.elsewhere, measure)}"
-            row.append(Cell(_shown(measure, estimate.mean), below=below))
+            estimate, below = of.estimate(arm.name, measure), ""
+            if estimate is not None:
+                here = "no spread" if estimate.no_spread else between(estimate.here, measure)
+                below = f"{here}\n{between(estimate.elsewhere, measure)}"
+            row.append(Cell(_mean(of, arm, measure), below=below))
         rows.append(row)
     return Table(["Arm", *map(title_of, HEADLINE)], rows)
 
 
-def retention(of: Figures) -> Table | None:
-    """Return the normalised retention on every measure; None without controls."""
+def retention(of: Figures) -> Part | None:
+    """Return the normalised retention of knowledge; None without controls."""
     failed = {arm.name: arm.failed or "0" for arm in of.arms}
-    rows: list[list[str | Cell]] = []
+    rows: list[list[str]] = []
     for name, retained in of.retained.items():
-        row: list[str | Cell] = [name, str(retained.conversations), failed[name]]
-        for kept in map(retained.measures.get, HEADLINE):
-            if kept is None:
-                row.append(DASH)
-            elif kept.share is None:
-                row.append(Cell("close", below=f"{kept.floor:.2f}, {kept.ceiling:.2f}"))
-            else:
-                both = (_percents(kept.here) or DASH, _percents(kept.elsewhere) or DASH)
-                row.append(Cell(percent(kept.share), below="\n".join(both)))
-        rows.append(row)
-    heads = ["Arm", "Conversations", "Failed", *map(title_of, HEADLINE)]
-    return Table(heads, rows) if rows else None
+        kept = retained.measures.get(KNOWLEDGE)
+        cells = [DASH] * 5
+        if kept is not None:
+            share = percent(kept.share) if kept.share is not None else "close"
+            cells = [decimal(kept.floor), decimal(kept.ceiling), share]
+            cells += [_percents(kept.here), _percents(kept.elsewhere)]
+        rows.append([name, str(retained.conversations), failed[name], *cells])
+    heads = ["Arm", "Conversations", "Failed", "Floor", "Ceiling", "Retention"]
+    heads += ["95 % here", "95 % for new conversations"]
+    note = (
+        "(arm - floor) / (ceiling - floor) of knowledge, a ratio of means over the conversations, "
+        "on the probes that all three have, by Fieller's method. Close: ceiling and floor are less "
+        f"than {CLOSEST:g} of 5 apart, so that a share would say nothing. figures.json has the "
+        "other measures."
+    )
+    return Part("Retention between floor and ceiling", [Table(heads, rows), note]) if rows else None
 
 
-_ONCE = " (*: an arm was compressed only once, so by the spread between conversations.)"
-
-
-def pairs(of: Figures) -> Table | None:
+def _pairs(of: Figures) -> Part | None:
     """Return the difference between every two arms; None if there are no two."""
 
     def row(pair: Pair) -> list[str]:
-        open_ = pair.verdict == "cannot tell"
-        certain = pair.p_value is None and not open_
+        certain = pair.p_value is None and pair.verdict != "cannot tell"
         same = any({pair.higher, pair.lower} <= set(names) for names in of.same_answers)
         return [
             pair.higher,
@@ -421,28 +456,39 @@ def pairs(of: Figures) -> Table | None:
             "the same answers" if same else pair.why,
         ]
 
+    if not of.frontier.pairs:
+        return None
     heads = ["Higher", "Lower", "Difference", "95 % interval", "p (Holm)", "Verdict"]
-    rows = [row(pair) for pair in of.frontier.pairs]
-    return Table(heads, rows, texts=(1, 5)) if rows else None
+    table = Table(heads, list(map(row, of.frontier.pairs)), texts=(1, 5))
+    once = any(pair.over_conversations for pair in of.frontier.pairs)
+    note = (
+        f"Knowledge on the {of.frontier.probes} probes that every arm here has an answer to, "
+        "controls left out; 95 % on these conversations"
+        + " (*: an arm was compressed only once, so by the spread between conversations)"
+        * once
+        + "; p adjusted by Holm's method over all pairs. Verdicts are those of the command compare "
+        "on the higher arm: better where p is under 5 %, and whether the difference is shown to be "
+        f"at least the margin of {DEFAULT_THRESHOLD:g}, or less. It gives p for its two arms alone "
+        "and counts failures apart. Exact: both arms come out the same every time."
+    )
+    count = f"{counted(len(table.rows), 'pair')}, the largest difference first"
+    rows = Part(count, [table], open=len(table.rows) <= MAX_OPEN)
+    return Part("Every two arms", [rows, note])
 
 
-def groups(of: Figures) -> Iterator[tuple[str, Table]]:
+def _groups(of: Figures) -> Iterator[tuple[str, Table]]:
     """Yield a table for each property of probes that varies: an arm per row."""
     for column, title in GROUPS.items():
         names = sorted({name for each in of.of_arm.values() for name in each.groups[column]})
-        if len(names) < 2:
-            continue
-
-        rows: list[list[str | Cell]] = []
-        for arm, figures in of.of_arm.items():
-            values = map(figures.groups[column].get, names)
-            cells = [Cell(decimal(v.value), f"({v.probes})") if v else Cell(DASH) for v in values]
-            rows.append([arm, *cells])
-        yield title, Table(["Arm", *names], rows)
+        if len(names) > 1:
+            rows: list[list[str | Cell]] = []
+            for arm in of.arms:
+                own = of.of_arm[arm.name].groups[column]
+                rows.append([_named(arm), *(_with_probes(own.get(name)) for name in names)])
+            yield title, Table(["Arm", *names], rows)
 
 
-def misses(missed: Sequence[Miss]) -> Table:
-    """Return an arm's misses."""
+def _misses(missed: Sequence[Miss]) -> Table:
     heads = ["Conversation", "Probe", "Knowledge", "Facts not in the answer", "Worst criterion"]
     rows = [
         [miss.unit, miss.probe, decimal(miss.score), ", ".join(miss.lost), _worst(miss)]
@@ -455,63 +501,47 @@ def _worst(miss: Miss) -> str:
     return f"{miss.criterion}: {miss.reason}" if miss.criterion else ""
 
 
-_COSTS: Sequence[tuple[str, str, Callable[[float], str]]] = (
-    ("Compressions", "compressions", str),
-    ("Calls", "calls", lambda calls: decimal(calls, 1)),
-    ("Tokens in", "input_tokens", whole),
-    ("Tokens out", "output_tokens", whole),
-    ("Seconds", "seconds", decimal),
-    ("Answer in", "answer_input_tokens", whole),
-    ("out", "answer_output_tokens", whole),
-    ("cached", "answer_cached_tokens", whole),
-    ("Grader in", "grader_input_tokens", whole),
-    ("out", "grader_output_tokens", whole),
-    ("cached", "grader_cached_tokens", whole),
-    ("All tokens", "total_tokens", whole),
-    ("Dollars", "dollars", decimal),
+_COSTS: Sequence[tuple[str, str, int]] = (
+    ("Compressions", "compressions", 0),
+    ("Calls", "calls", 1),
+    ("Tokens in", "input_tokens", 0),
+    ("Tokens out", "output_tokens", 0),
+    ("Seconds", "seconds", 2),
+    ("Answer in", "answer_input_tokens", 0),
+    ("out", "answer_output_tokens", 0),
+    ("cached", "answer_cached_tokens", 0),
+    ("Grader in", "grader_input_tokens", 0),
+    ("out", "grader_output_tokens", 0),
+    ("cached", "grader_cached_tokens", 0),
+    ("All tokens", "total_tokens", 0),
+    ("Dollars", "dollars", 2),
 )
+"""Columns of the costs: head, figure and digits."""
 
 
-def costs(of: Figures) -> Table:
-    """Return what every arm costs."""
+def _costs(of: Figures) -> Table:
     rows = [
-        [arm, *(put(figures.costs[name]) for _, name, put in _COSTS)]
+        [arm, *(decimal(figures.costs[name], digits) for _, name, digits in _COSTS)]
         for arm, figures in of.of_arm.items()
     ]
     return Table(["Arm", *(head for head, _, _ in _COSTS)], rows)
 
 
-def failures(of: Figures) -> Table:
-    """Return what failed in every arm."""
-    heads = ["Arm", "Scored", "Abstained", "Failed states", "Suspect states", "Bound"]
-    heads += ["How they ended", "Samples without a score"]
-    rows = []
-    for arm, figures in of.of_arm.items():
-        totals = figures.failures
-        ended, reasons = (
-            ", ".join(f"{name} {n}" for name, n in counts.items())
-            for counts in (totals.failed_states, totals.reasons)
-        )
-        states = f"{sum(totals.failed_states.values())} of {totals.states}"
-        numbers = (str(totals.abstained), states, str(totals.suspect), decimal(totals.lower_bound))
-        rows.append([arm, f"{totals.scored} of {totals.samples}", *numbers, ended, reasons])
-    return Table(heads, rows, texts=(6, 7))
-
-
-def reference(beside: Published) -> Table:
+def reference(found: dict[str, Any]) -> Part:
     """Return the published figures."""
     dimensions = structure().dimensions
     heads = ["Method", *map(title_of, (*dimensions, OVERALL)), "Mean of the six", "Tokens removed"]
     rows = []
-    for method in beside.methods:
-        own = [float(getattr(method, name)) for name in dimensions]
+    for method in found["methods"]:
+        own = [method[name] for name in dimensions]
         # The mean of the dimensions is how we compute an overall score.
-        numbers = map(decimal, (*own, method.overall, sum(own) / len(own)))
-        rows.append([method.method, *numbers, percent(method.tokens_removed, 1)])
-    return Table(heads, rows)
+        numbers = map(decimal, (*own, method["overall"], sum(own) / len(own)))
+        rows.append([method["method"], *numbers, percent(method["tokens_removed"], 1)])
+    note = f"{found['source']}: {found['conditions']}."
+    return Part("Published figures, not measured here", [Table(heads, rows), note])
 
 
-def runs(samples: "DataFrame", logs: Sequence[Log]) -> Table:
+def _runs(samples: "DataFrame", logs: Sequence[Log]) -> Table:
     """Return one row per log."""
     heads = ["Arm", "Log", "Started", "Ended", "Samples", "Epochs", "Made with"]
     rows = []
@@ -522,13 +552,22 @@ def runs(samples: "DataFrame", logs: Sequence[Log]) -> Table:
         def text(column: str, own: "DataFrame" = own) -> str:
             return "; ".join(str(value) for value in dict.fromkeys(own[column].dropna()))
 
+        def short(column: str, own: "DataFrame" = own) -> str:
+            return ", ".join(str(value)[:12] for value in dict.fromkeys(own[column].dropna()))
+
         settings = {
             "model": text("model"),
             "compressor model": text("compressor_model"),
             "grader": text("graded_by") or text("graders"),
             "packages": ", ".join(f"{k} {v}" for k, v in log.header.eval.packages.items()),
             "task version": text("version"),
-            "strategies' prompts": text("prompts_digest")[:_DIGITS],
+            "tokens counted with": text("token_counter"),
+            "grader sees": text("grader_context"),
+            "criteria": text("criteria"),
+            "rubric": short("rubric_digest"),
+            "fixtures": short("fixture_digest"),
+            "probe banks": short("bank_digest"),
+            "strategies' prompts": short("prompts_digest"),
             "arguments": text("compressor_args"),
         }
         started = log.header.eval.created[:16].replace("T", " ")
@@ -538,78 +577,56 @@ def runs(samples: "DataFrame", logs: Sequence[Log]) -> Table:
     return Table(heads, rows, texts=(1, 6))
 
 
-def digests(samples: "DataFrame") -> Table:
-    """Return what decided the results of each conversation, every combination once."""
-    columns = ["unit", "rubric_language", "grader_context", "criteria", "token_counter"]
-    heads = ["Conversation", "Rubric in", "Grader sees", "Criteria", "Tokens counted with"]
-    kept = samples.loc[samples["rubric_digest"].notna(), [*columns, *_DIGESTS]]
-    kept = kept.drop_duplicates().sort_values("unit").fillna("").astype(str)
-    for name in _DIGESTS:
-        kept[name] = kept[name].str[:_DIGITS]
-    return Table([*heads, *_DIGESTS.values()], kept.to_numpy().tolist())
+def stage_meanings(of: Figures) -> Table:
+    """Return the meanings of the stages that occur."""
+    return meanings(stage for each in of.of_arm.values() for stage in each.survival.stages)
 
 
 # ----- Markdown
 
 
-def markdown(of: Figures, remarks: Iterable[str], beside: Published | None) -> str:
+def markdown(of: Figures, remarks: Iterable[str], all_parts: Mapping[str, Part]) -> str:
     """Return the report as Markdown, ready to be pasted into a pull request."""
-    parts = ["## Compression report"]
-    first = [*filter(None, [opening(of)]), *findings(of.frontier, of.same_answers)]
-    parts.append("\n".join(f"- {pasted(line, 2000)}" for line in first))
-    parts += [f"**{pasted(note, 400)}**" for note in remarks]
+    lines = ["## Compression report"]
+    lines += [pasted(opening(of), 2000)] if opening(of) else []
+    lines += [f"**{pasted(note, 400)}**" for note in remarks]
     for arm in of.arms:
-        parts += _markdown_arm(arm, of.of_arm[arm.name])
-    if (table := retention(of)) is not None:
-        place = table.heads.index(title_of(KNOWLEDGE))
-        rows = []
-        for cells in table.cells:
-            limits = [*cells[place].below.split("\n"), DASH][:2]
-            rows.append([*(cell.text for cell in cells[: place + 1]), *limits])
-        heads = [*table.heads[:place], "Retention", "95 % here", "95 % for new conversations"]
-        parts += [
-            "### Retention between floor and ceiling",
-            markdown_table(heads, rows, pasted),
-            "(arm - floor) / (ceiling - floor) of knowledge, a ratio of means, failures as 0.",
-        ]
-    if (table := pairs(of)) is not None:
-        parts.append("### Every two arms")
-        parts.append(markdown_table(table.heads, table.plain[:MAX_PAIRS], pasted))
-        if (more := len(table.rows) - MAX_PAIRS) > 0:
-            parts.append(f"And {more} more with smaller differences (figures.json).")
-        parts.append(
-            f"Knowledge on the {of.frontier.probes} probes that every arm has; 95 % on these "
-            "conversations, p adjusted by Holm's method over all pairs; verdicts on the higher arm."
-            + any(pair.over_conversations for pair in of.frontier.pairs)
-            * _ONCE
-        )
-    if (spent := spending_table(of.spending)) is not None:
-        parts += ["### Tokens per correct answer", markdown_table(spent.heads, spent.plain, pasted)]
-        parts.append(SPENDING_NOTE)
-    if beside is not None:
-        table = reference(beside)
-        parts.append("### Published figures, not measured here")
-        parts.append(markdown_table(table.heads, table.plain))
-        parts.append(f"{beside.source}: {beside.conditions}.")
-    parts.append(
+        lines += _markdown_arm(of, arm)
+    for name in _IN_MARKDOWN:
+        if part := all_parts.get(name):
+            lines += [f"### {part.title}", *_markdown_blocks(part)]
+    lines.append(
         f"Formula: {of.formula}. Bracketed: probes behind a cell, where fewer than in its row."
     )
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(lines) + "\n"
 
 
-def _markdown_arm(arm: ReportedArm, figures: ArmFigures) -> Iterator[str]:
+def _markdown_blocks(part: Part) -> Iterator[str]:
+    for block in part.blocks:
+        if isinstance(block, str):
+            yield pasted(block, 2000)
+        elif isinstance(block, Part):
+            yield from _markdown_blocks(block)
+        else:
+            yield markdown_table(block.heads, block.plain[:MAX_PAIRS], pasted)
+            if (more := len(block.rows) - MAX_PAIRS) > 0:
+                yield f"And {more} more (figures.json)."
+
+
+def _markdown_arm(of: Figures, arm: ReportedArm) -> Iterator[str]:
+    figures = of.of_arm[arm.name]
     yield f"### {pasted(arm.name, 200)}"
     graded = f"grader {pasted(arm.graders, 200)}" + (" (self-graded)" if arm.self_graded else "")
     yield f"model {pasted(arm.model, 120)}, {graded}, {counted(arm.epochs, 'epoch')}"
     if arm.settings:
         yield f"Arguments: {pasted(', '.join(_settings(arm)), 600)}"
-    rows = []
-    for row in figures.table:
-        cells = [_capped(row.cells[measure], row.probes) for measure in TABLE_MEASURES]
-        numbers = [f"{cell.text} {cell.note}".rstrip() for cell in cells]
-        rows.append([f"{row.label} ({counted(row.probes, 'probe')})", *numbers])
-    yield markdown_table(["Fixture", *map(title_of, TABLE_MEASURES)], rows, pasted)
-    yield f"{_compression(figures.costs)}  \n{_failed(figures.failures)}"
+    table = _scores(of, arm)
+    rows = [
+        [f"{row.label} ({counted(row.probes, 'probe')})", *cells[2:]]
+        for row, cells in zip(figures.table, table.plain, strict=True)
+    ]
+    yield markdown_table(["Fixture", *table.heads[2:]], rows, pasted)
+    yield f"{_compression(figures.costs)}  \n{pasted(_failed(of, arm), 1000)}"
     if figures.survival.fact_agreement is not None:
         agreement = percent(figures.survival.fact_agreement)
         yield f"Facts in states: reader and look-up agree on {agreement}."
@@ -619,13 +636,13 @@ def _markdown_arm(arm: ReportedArm, figures: ArmFigures) -> Iterator[str]:
         yield f"No probe under {MISS}."
     else:
         yield f"Misses (probes under {MISS}): {len(figures.misses)}"
-        more = len(figures.misses) - MAX_MISSES
         lines = []
         for miss in figures.misses[:MAX_MISSES]:
             lost = f"not in the answer: {', '.join(miss.lost)}" if miss.lost else ""
             why = "; ".join(pasted(part, 400) for part in (lost, _worst(miss)) if part)
             name = f"{pasted(miss.unit, 120)} / {pasted(miss.probe, 120)}"
             lines.append(f"- {name} **{miss.score:.2f}** {why}")
+        more = len(figures.misses) - MAX_MISSES
         yield "\n".join([*lines, *([f"- and {more} more"] if more > 0 else [])])
 
 
@@ -642,7 +659,8 @@ def _compression(costs: Mapping[str, float]) -> str:
     )
 
 
-def _failed(failures: Failures) -> str:
+def _failed(of: Figures, arm: ReportedArm) -> str:
+    failures = of.of_arm[arm.name].failures
     text = f"Scored: {failures.scored} of {counted(failures.samples, 'sample')}"
     if failures.abstained:
         text += f", {failures.abstained} of them abstained"
@@ -650,10 +668,5 @@ def _failed(failures: Failures) -> str:
         text += f"; {states} of {counted(failures.states, 'compression')} failed"
     if failures.suspect:
         text += f"; {counted(failures.suspect, 'state')} suspect"
-    if not failures.reasons:
-        return text + "."
-    reasons = ", ".join(f"{pasted(name, 120)} {n}" for name, n in failures.reasons.items())
-    return (
-        f"{text}; without a score: {reasons}. With all of those as 0, its knowledge is "
-        f"{decimal(failures.lower_bound)}."
-    )
+    reasons = ", ".join(f"{name} {n}" for name, n in failures.reasons.items())
+    return f"{text}; without a score: {reasons}." if reasons else f"{text}."

@@ -1,8 +1,14 @@
-"""Normalised retention, quality against retained tokens, and which arms differ."""
+"""Arms held beside each other: retention, verdicts on every two, and which dominate others.
+
+`retained` puts an arm between its controls. `frontier` takes the probes that every arm has an
+answer to (an arm that fails too often is left out first), gives a verdict on every two arms there,
+and finds the arms that another one dominates. Its means are for this order alone; the mean of an
+arm that a report shows is in `figures`.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Literal
 
@@ -11,11 +17,9 @@ from compression_eval.analysis.comparison.measures import (
     HEADLINE,
     SHARES,
     exact_of,
-    failed_by_arm,
     values,
 )
 from compression_eval.analysis.statistics.intervals import (
-    LEVEL,
     ArmValues,
     Limits,
     Retention,
@@ -33,22 +37,13 @@ from compression_eval.analysis.statistics.significance import (
 from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, structure
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from pandas import DataFrame
 
 SAME_SIZE = 0.05
 """States whose sizes differ by less than this share are as large as each other."""
 
-MIN_FOR_LEAD = 3
-"""Arms from which on the best one leads partly by having been picked."""
-
-_DRAWS = 20_000
-
 MIN_ANSWERED = 2 / 3
 """Share of the probes that all arms must have an answer to; with fewer, an arm is left out."""
-
-SIMILAR_SIZE = 0.25
-"""Arms up to this share larger than the smallest of them are of about one size."""
-
 
 Role = Literal["ceiling", "floor", ""]
 
@@ -137,55 +132,9 @@ class Pair:
     why: str
     """The verdict in words, or why there is none."""
     differs: bool
-    """Whether the higher arm is shown to be higher, on these conversations. Headline and standing
-    rest on this and on `extent` alone."""
+    """Whether the higher arm is shown to be higher, on these conversations."""
     over_conversations: bool = False
     """Whether by the spread between conversations, for want of a second compression."""
-
-
-@dataclass(frozen=True)
-class Size:
-    """Arms whose states are about as large as each other."""
-
-    tokens: float
-    best: str
-    quality: float
-    """Of the best one."""
-    close: list[str]
-    """Arms that are less than the threshold away from the best one, perhaps significantly worse."""
-    unclear: list[str]
-    """Arms that these runs cannot tell from the best one."""
-    worse: list[str]
-    fails_less: list[str]
-    """Arms that are lower, but the best one fails more often, so it is not called better."""
-    dominated_by: str = field(default="", kw_only=True)
-    """An arm with smaller states that dominates the best one."""
-
-
-@dataclass(frozen=True)
-class Lead:
-    """The lead of the best of several arms, beside the lead expected by chance."""
-
-    arm: str
-    arms: int
-    above: float
-    """Its mean less the mean of all of them."""
-    by_chance: float
-    """Mean lead of the best of as many equal arms."""
-    seldom_more: float
-    """The lead that equal arms exceed in one of 20 cases."""
-
-
-@dataclass(frozen=True)
-class Whole:
-    """An arm on all conversations that the arms share, whoever failed on them."""
-
-    failed: str
-    """How many samples have no score, of all; empty if every sample has one."""
-    tokens: float
-    """Mean size of a state, on the conversations of which it has one; each counts the same."""
-    conversations: int
-    """How many these are."""
 
 
 @dataclass(frozen=True)
@@ -197,16 +146,8 @@ class Frontier:
     points: list[Point]
     pairs: list[Pair]
     """Every two arms, the largest difference first."""
-    sizes: list[Size]
-    """The smallest first."""
     left_out: list[str]
     """Arms without any score, or that failed too often for the others to be compared with them."""
-    lead: Lead | None = None
-    """Of the best of three arms or more, controls left out."""
-    conversations: tuple[int, int] = (0, 0)
-    """Those of the probes, and all that the arms share."""
-    whole: dict[str, Whole] = field(default_factory=dict)
-    """By arm; empty where no arm failed, so that the points say the same."""
 
 
 def retained(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> dict[str, Retained]:
@@ -237,13 +178,12 @@ def retained(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> dict[st
 
 def frontier(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> Frontier:
     """Return every arm's size and quality, the differences, and the dominated arms."""
-    answered = {arm: rows[~failed_by_arm(rows)] for arm, rows in by_arm.items()}
-    scored = {arm.name: values(answered[arm.name], KNOWLEDGE) for arm in arms}
+    scored = {arm.name: values(by_arm[arm.name], KNOWLEDGE) for arm in arms}
     present = [arm for arm in arms if arm.scored and scored[arm.name].by_item]
-    having = [set(values(by_arm[arm.name], KNOWLEDGE).by_item) for arm in present]
-    shared = set.intersection(*having) if having else set()
+    asked = [set(by_arm[arm.name].set_index(["unit", "probe_id"]).index) for arm in present]
+    shared = set.intersection(*asked) if asked else set()
     if not shared:
-        return Frontier(0, [], [], [], [arm.name for arm in arms if arm not in present])
+        return Frontier(0, [], [], [arm.name for arm in arms if arm not in present])
     lost = {arm.name: shared.difference(scored[arm.name].by_item) for arm in present}
     # Controls are compared with nobody, so they take no probe from the others.
     deciding = [arm for arm in present if not arm.role] or list(present)
@@ -259,47 +199,19 @@ def frontier(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> Frontie
         if (arm in deciding or arm.role) and items and lost[arm.name].isdisjoint(items)
     ]
     kept = {arm.name: scored[arm.name].only(items) for arm in held}
-    units = [{unit for unit, _ in some} for some in (items, shared)]
-    points = [_point(arm, kept[arm.name], answered[arm.name], units[0]) for arm in held]
+    units = {unit for unit, _ in items}
+    points = [_point(arm, kept[arm.name], by_arm[arm.name], units) for arm in held]
     failing = {arm.name: 1 - arm.scored / arm.samples for arm in held}
     pairs = _pairs([arm for arm in held if not arm.role], kept, failing)
     points = [
         replace(point, dominated_by=_dominating(point, points, pairs, failing)) for point in points
     ]
-    whole = {}
-    for arm in present if any(arm.failed for arm in present) else ():
-        sizes = _sizes_left(answered[arm.name], units[1])
-        whole[arm.name] = Whole(arm.failed, float(sizes.mean()), len(sizes))
-    fixture_of = {unit: name for each in scored.values() for unit, name in each.fixture_of.items()}
-    answered_of, shared_of = (len({fixture_of[unit] for unit in some}) for some in units)
     return Frontier(
         probes=len(items),
         points=points,
         pairs=pairs,
-        sizes=_sizes(points, pairs),
         left_out=[arm.name for arm in arms if arm not in held],
-        lead=_lead({arm.name: kept[arm.name] for arm in held if not arm.role}),
-        conversations=(answered_of, shared_of),
-        whole=whole,
     )
-
-
-def _lead(arms: Mapping[str, ArmValues]) -> Lead | None:
-    """Return the lead of the best arm; None for a few, or where nothing was compressed twice."""
-    spreads = [between_states((arm,)) for arm in arms.values()]
-    known = [spread for spread in spreads if spread is not None]
-    if len(arms) < MIN_FOR_LEAD or len(known) < len(spreads):
-        return None
-    import numpy as np
-
-    drawn = np.random.default_rng(0).standard_normal((_DRAWS, len(known)))
-    drawn *= [spread.error for spread in known]
-    ahead = drawn.max(axis=1) - drawn.mean(axis=1)
-    means = {name: arm.mean() for name, arm in arms.items()}
-    best = max(means, key=lambda name: means[name])
-    above = means[best] - sum(means.values()) / len(means)
-    often = float(np.quantile(ahead, LEVEL))
-    return Lead(best, len(arms), above, float(ahead.mean()), often)
 
 
 def same_answers(arms: Sequence[ReportedArm], by_arm: "Mapping[str, DataFrame]") -> list[list[str]]:
@@ -319,15 +231,11 @@ def same_answers(arms: Sequence[ReportedArm], by_arm: "Mapping[str, DataFrame]")
 
 def _point(arm: ReportedArm, quality: ArmValues, samples: "DataFrame", units: set[str]) -> Point:
     mean, spread = quality.mean(), between_states((quality,))
+    answered = samples[samples["unit"].isin(units) & samples[KNOWLEDGE].notna()]
+    states = answered.drop_duplicates(["log_path", "unit", "state"])
+    tokens = float(states.groupby("fixture")["tokens_state"].mean().mean())
     interval = spread.interval(mean) if spread else None
-    tokens = float(_sizes_left(samples, units).mean())
     return Point(arm.name, tokens, mean, interval, "", bool(arm.role))
-
-
-def _sizes_left(samples: "DataFrame", units: set[str]) -> "Series[float]":
-    """Return the mean size of an arm's states by conversation, of those that have one."""
-    states = samples[samples["unit"].isin(units)].drop_duplicates(["log_path", "unit", "state"])
-    return states.groupby("fixture")["tokens_state"].mean().dropna()
 
 
 def _pairs(
@@ -383,33 +291,3 @@ def _dominating(
         if better and other.tokens <= point.tokens * (1 + SAME_SIZE):
             return other.arm
     return ""
-
-
-def _sizes(points: Sequence[Point], pairs: Sequence[Pair]) -> list[Size]:
-    """Return the arms of about one size together, the smallest first."""
-    between = {frozenset((pair.higher, pair.lower)): pair for pair in pairs}
-    together: list[list[Point]] = []
-    for point in sorted(points, key=lambda each: each.tokens):
-        if point.control:
-            continue
-        if together and point.tokens <= together[-1][0].tokens * (1 + SIMILAR_SIZE):
-            together[-1].append(point)
-        else:
-            together.append([point])
-    sizes = []
-    for alike in together:
-        best, *others = sorted(alike, key=lambda each: -each.quality)
-        told: dict[str, list[str]] = {"close": [], "unclear": [], "worse": [], "fails less": []}
-        for each in others:
-            pair = between.get(frozenset((each.arm, best.arm)))
-            place = "unclear"
-            if pair is not None and pair.extent == "less than the margin":
-                place = "close"
-            elif pair is not None and pair.differs:
-                # Shown, and yet not called better: `_pairs` says so of arms that fail more.
-                place = "worse" if pair.verdict == "better" else "fails less"
-            told[place].append(each.arm)
-        tokens = sum(each.tokens for each in alike) / len(alike)
-        size = Size(tokens, best.arm, best.quality, *told.values())
-        sizes.append(replace(size, dominated_by=best.dominated_by))
-    return sizes

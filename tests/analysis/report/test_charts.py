@@ -1,12 +1,12 @@
 """Charts of many arms: every arm can be told apart, and a hostile name stays text."""
 
-import math
 import re
 from xml.etree import ElementTree
 
 from compression_eval.analysis.report.charts import CONTROL, charts, looks
 from compression_eval.analysis.report.figures import ArmFigures, Failures, Figures, Survival
 from compression_eval.analysis.report.tradeoff import Frontier, Point, ReportedArm
+from compression_eval.analysis.statistics.intervals import Estimate
 
 _TITLE = re.compile(r"<title>([^<]*)</title>")
 
@@ -25,57 +25,58 @@ def test_labels_are_short_and_different() -> None:
     names = [f"{long}1]", f"{long}2]", "圧縮.py@mine", "\x1b[2Jx", "a\nb", "a b"]
     labels = [look.label for look in looks(names, frozenset()).values()]
     assert len(set(labels)) == len(labels)
-    # What differs stands at the end and is never cut.
+    # Names differ at their end, which is never cut.
     assert labels[0].endswith("1]")
     assert labels[1].endswith("2]")
     assert max(map(len, labels)) <= 110
     assert all(label.isprintable() for label in labels)
 
 
-def test_every_mark_says_its_value_and_controls_are_told_in_words() -> None:
-    points = [
-        Point(f"arm {n:02}", 1000.0 + 90 * (n % 5), 2.5 + 0.05 * n, None, "", False)
-        for n in range(12)
-    ]
-    points.append(Point("full", 90_000.0, 4.9, None, "", True))
-    (made,) = charts(_figures(points))
-    assert (made.name, made.broad) == ("frontier", True)
-    assert made.png.startswith(b"\x89PNG")
-    for svg in (made.svg, made.narrow):
-        assert {said.split(":")[0] for said in _TITLE.findall(svg)} == {
-            point.arm for point in points if not point.control
-        }
-    assert "arm 03: 2.65 at 1,270 tokens" in _TITLE.findall(made.svg)
+def test_every_mark_gives_its_value_and_controls_are_in_the_description() -> None:
+    arms = {f"arm {n:02}": (1000.0 + 90 * (n % 5), 2.5 + 0.05 * n) for n in range(12)}
+    made = {chart.name: chart for chart in charts(_figures(arms | {"full": (90_000.0, 4.9)}))}
+    chart = made["frontier"]
+    assert chart.png.startswith(b"\x89PNG")
+    for svg in (chart.svg, chart.narrow):
+        assert {said.split(":")[0] for said in _TITLE.findall(svg)} == set(arms)
+    assert "arm 03: 2.65 at 1,270 tokens" in _TITLE.findall(chart.svg)
     # A control far away would press the others together.
-    assert made.description.endswith("Controls, not drawn: full 4.90 at 90,000 tokens.")
+    assert chart.description.endswith("Controls, not drawn: full 4.90 at 90,000 tokens.")
+    assert "arm 03, Knowledge: 2.65" in _TITLE.findall(made["dimensions"].svg)
 
 
 def test_a_hostile_name_stays_text() -> None:
     name = "<script>alert(1)</script><img src=x onerror=alert(1)> \" ' & {{7*7}} $x$"
-    (made,) = charts(_figures([Point(name, 1000.0, 3.0, (2.5, 3.5), "", False)]))
-    for svg in (made.svg, made.narrow):
-        root = ElementTree.fromstring(svg)  # noqa: S314 - our own
-        assert {element.tag.partition("}")[2] for element in root.iter()} <= {
-            *("svg", "g", "path", "text", "line", "rect", "title", "defs", "clipPath", "tspan")
-        }
-        assert any("<script>" in (element.text or "") for element in root.iter())
-        assert not any(key.startswith("on") for element in root.iter() for key in element.attrib)
+    for chart in charts(_figures({name: (1000.0, 3.0)})):
+        for svg in (chart.svg, chart.narrow):
+            root = ElementTree.fromstring(svg)  # noqa: S314 - our own
+            assert {element.tag.partition("}")[2] for element in root.iter()} <= {
+                *("svg", "g", "path", "text", "line", "rect", "title", "defs", "clipPath", "tspan")
+            }
+            assert any("<script>" in (element.text or "") for element in root.iter())
+            assert not any(
+                key.startswith("on") for element in root.iter() for key in element.attrib
+            )
 
 
-def _figures(points: list[Point]) -> Figures:
-    """Return figures of arms that have nothing but a place on the frontier."""
-    nothing = ArmFigures(
-        table=[],
-        estimates={},
-        groups={},
-        misses=[],
-        survival=Survival({}, {}, {}),
-        costs={"compressions": 0},
-        failures=Failures(0, 0, 0, {}, 0, {}, 0, math.nan),
-    )
-    arms = [
-        ReportedArm(point.arm, "x", "{}", "", "", "m", "m", "g", False, False, ["log"], 1, 1, 1, "")
-        for point in points
-    ]
-    of_arm = {point.arm: nothing for point in points}
-    return Figures("", arms, of_arm, {}, Frontier(3, points, [], [], []), [])
+def _figures(arms: dict[str, tuple[float, float]]) -> Figures:
+    """Return figures of arms that have a size, a knowledge and nothing else."""
+    of_arm = {
+        name: ArmFigures(
+            table=[],
+            estimates={"knowledge": Estimate(quality, 3, 1, 3, None, None, no_spread=False)},
+            groups={},
+            misses=[],
+            survival=Survival({}, {}, {}),
+            costs={"compressions": 0, "tokens_after": tokens},
+            failures=Failures(0, 0, 0, {}, 0, {}, 0),
+        )
+        for name, (tokens, quality) in arms.items()
+    }
+    reported = [
+        ReportedArm(name, "x", "{}", "", "ceiling" if name == "full" else "", "m", "m", "g", False,
+                    False, ["log"], 1, 1, 1, "")
+        for name in arms
+    ]  # fmt: skip
+    points = [Point(name, *own, None, "", name == "full") for name, own in arms.items()]
+    return Figures("", reported, of_arm, {}, Frontier(3, points, [], []), [])

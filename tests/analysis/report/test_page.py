@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pandas import DataFrame
 
-from compression_eval.analysis.report import html_page
-from compression_eval.analysis.report.html_page import script_json, shown_answers, viewer_of
+from compression_eval.analysis.report import page
+from compression_eval.analysis.report.page import script_json, shown_answers, viewer_of
 from compression_eval.text.printable import clean
 
 
@@ -64,7 +64,7 @@ def test_what_a_page_cannot_hold_is_left_out_of_every_arm(monkeypatch: pytest.Mo
     columns = ["arm", "unit", "probe_id", "epoch"]
     samples = DataFrame(product("ab", ("x@1", "y@1"), "123", (1, 2)), columns=columns)
     assert shown_answers(samples).all()
-    monkeypatch.setattr(html_page, "MAX_ANSWERS", 9)
+    monkeypatch.setattr(page, "MAX_ANSWERS", 9)
     shown = samples[shown_answers(samples)]
     probes = {("x@1", "1", 1), ("x@1", "2", 1), ("y@1", "1", 1), ("y@1", "2", 1)}
     for arm in "ab":

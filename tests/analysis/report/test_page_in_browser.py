@@ -48,7 +48,7 @@ def body(dom: str) -> str:
 def test_it_renders_and_texts_stay_texts(chromium: str, made: Path, tmp_path: Path) -> None:
     dom = seen(chromium, made / "index.html", tmp_path)
     assert shown(dom) == 4 * 2 * 3
-    assert dom.count("<svg") == 2 * 7  # each of them for broad screens and for narrow ones
+    assert dom.count("<svg") == 2 * 5  # each of them for broad screens and for narrow ones
     assert "<title>Compression report</title>" in dom
     assert "<img" not in dom.split('id="probe-data"')[0]
     assert "<img" not in body(dom)

@@ -19,7 +19,7 @@ from tests.analysis.embedded import embedded
 from tests.analysis.report.conftest import EVIL, report
 from tests.e2e import small
 
-CHARTS = {"frontier", "radar", "dimensions", "survival", "stages", "retention", "costs"}
+CHARTS = {"frontier", "radar", "dimensions", "survival", "stages"}
 
 IN_PROCESSES = """
 import os, signal, time
@@ -154,7 +154,6 @@ def test_a_failed_arm_is_a_failure_and_no_number(made: Path) -> None:
     assert all(cell["value"] is None for cell in failed["table"][-1]["cells"].values())
     assert failed["failures"]["scored"] == 0
     assert sum(failed["failures"]["failed_states"].values()) == 2
-    assert failed["failures"]["lower_bound"] == 0
     assert figures(made)["frontier"]["left_out"] == ["trim"]
 
 
@@ -184,13 +183,18 @@ def test_an_arm_that_failed_is_held_beside_others_where_all_answered(tmp_path: P
     found = figures(tmp_path / "out")["frontier"]
     states = states_frame(tmp_path / "logs")
     sizes = states[states["fixture"] != "big"].groupby("compressor")["tokens_state"].mean()
-    assert (found["probes"], found["conversations"]) == (6, [2, 3])
+    assert found["probes"] == 6
     assert sorted(point["tokens"] for point in found["points"]) == sorted(sizes)
+    # One mean everywhere: that of the answers, with the share that failed.
+    means = samples_frame(tmp_path / "logs").groupby("arm")["knowledge"].mean()
+    shown = figures(tmp_path / "out")["of_arm"]
+    assert {name: each["estimates"]["knowledge"]["mean"] for name, each in shown.items()} == {
+        name: pytest.approx(mean) for name, mean in means.items()
+    }
     text = (tmp_path / "out" / "report.md").read_text("utf-8")
-    assert "on the 6 of 9 probes, in 2 of 3 conversations," in text
+    assert "on the 6 of 9 probes that all arms" in text
     assert "tail_tokens=2000 (as a ratio), target_tokens=120" in text
-    assert "(6 of 18 failed)" in text.partition("###")[0]
-    assert "2 of 3 conversations</span>" in (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert "6 of 18 failed) keeps" in text.partition("###")[0]
 
 
 def test_markdown_has_the_form_to_paste(made: Path) -> None:
@@ -198,7 +202,7 @@ def test_markdown_has_the_form_to_paste(made: Path) -> None:
     heads = "| Fixture | Knowledge | Accuracy | Context | Artifact | Complete | Continuity |"
     assert f"{heads} Instruction | Overall |" in text
     assert "No language model was involved" in text
-    assert f"{FORMULA}; a sample that failed counts as 0" in text
+    assert f"{FORMULA}; a sample that failed has no score" in text
     assert "every conversation counts the same" in text
     assert "Misses (probes under 3.0): " in text
     cost = figures(made)["of_arm"]["tail"]["costs"]
@@ -213,21 +217,16 @@ def test_markdown_has_the_form_to_paste(made: Path) -> None:
     assert "| anchored iterative | 4.04 | 4.01 | 2.45 | 4.44 | 3.80 | 4.99 | 3.70 | 3.96 |" in text
 
 
-def test_the_first_lines_say_what_the_arms_come_to(made: Path) -> None:
-    opening, first = (made / "report.md").read_text("utf-8").splitlines()[2:4]
-    quality = figures(made)["frontier"]["points"]
-    tail = next(point for point in quality if point["arm"] == "tail")
-    assert first.startswith("- At about ")
-    assert f"tail reaches a knowledge of {tail['quality']:.2f} of 5" in first
-    assert re.match(r"- On this conversation \(3 probes\), tail \(\d+ tokens\) keeps ", opening)
-    assert f"reaches {tail['quality']:.2f} of 5 (full 5.00, none 0.00)." in opening
+def test_the_first_sentence_says_what_the_arms_come_to(made: Path) -> None:
+    opening = (made / "report.md").read_text("utf-8").splitlines()[2]
+    mean = figures(made)["of_arm"]["tail"]["estimates"]["knowledge"]["mean"]
+    assert re.match(r"On this conversation \(3 probes\), tail \(\d+ tokens\) keeps ", opening)
+    assert f"reaches {mean:.2f} of 5 (full 5.00, none 0.00)." in opening
     page = (made / "index.html").read_text("utf-8")
-    assert first.removeprefix("- ") in page
-    assert opening.removeprefix("- ") in page
-    # Nothing varies here: no interval is drawn, and none spoken of.
+    assert opening in page
+    # Nothing varies here: no interval is drawn, and none is in a note.
     assert "Knowledge: 0 to 5; every arm on" in page
     assert "<figcaption>Means. Hollow marks" in page
-    assert "<h3>Every measure</h3>" in page
     assert "Lines: 95" not in page
     assert "Arguments: head_tokens=0, tail_tokens=120" in (made / "report.md").read_text("utf-8")
 
@@ -245,13 +244,11 @@ def test_arms_are_named_by_what_differs_and_by_prompt_files(
     arms = {arm["name"] for arm in figures(tmp_path / "out")["arms"]}
     assert arms == {"regenerative", "regenerative (prompt keep @octocat #12.md)"}
     found = figures(tmp_path / "out")["frontier"]
-    (pair,), quality = found["pairs"], found["points"][0]["quality"]
+    (pair,) = found["pairs"]
     assert (pair["change"], pair["verdict"]) == (0, "no change")
     assert pair["p_value"] is None, "nothing is random"
-    where = f"reaches a knowledge of {quality:.2f} of 5 on this conversation"
-    said = f"{pair['higher']} {where}; the same answers, byte by "
     page = (tmp_path / "out" / "index.html").read_text("utf-8")
-    assert f"{said}byte: {pair['lower']}.</li>" in page
+    assert "gave the same answers, byte by byte: nothing was compared" in page
     text = (tmp_path / "out" / "report.md").read_text("utf-8")
     # Nowhere does it mention a person or refer to an issue, not in names either.
     assert "octocat" in text
@@ -283,10 +280,9 @@ def test_a_failure_is_escaped_as_a_reason_is(logs: Path, tmp_path: Path) -> None
     page = (tmp_path / "out" / "index.html").read_text("utf-8")
     assert "1 of 6" in page
     assert "2 suspect" in page
-    # One answer of two went wrong, so there are intervals, and they are spoken of.
+    # One answer of two went wrong, so there are intervals.
     assert "Knowledge: 0 to 5, with its 95 % interval on these conversations; every arm" in page
     assert "<figcaption>Means with 95 % intervals on these conversations. Hollow" in page
-    assert "<h3>Every measure, with its interval</h3>" in page
 
 
 def test_pictures_hold_no_text_of_a_conversation(made: Path) -> None:

@@ -100,22 +100,6 @@
     return found.find((each) => each.epoch === row.epoch) || found[0];
   }).filter(Boolean);
 
-  const stateOf = (row) => (data.states[row.unit] || {})[row.arm];
-
-  const compared = (row, other, where) => {
-    const mine = stateOf(row), theirs = stateOf(other);
-    const own = new Set(mine), others = new Set(theirs);
-    const only = (lines, rest) => lines.filter((line) => !rest.has(line)).map(text).join("\n");
-    where.replaceChildren();
-    for (const [arm, said] of [[row.arm, only(mine, others)], [other.arm, only(theirs, own)]]) {
-      const side = element("div");
-      side.append(element("h4", `Only in the state of ${data.arms[arm]}`, "said"));
-      side.append(element("div", said || "(nothing)", "pre"));
-      where.append(side);
-    }
-    where.append(element("p", `${mine.filter((line) => others.has(line)).length} lines stand in both.`, "soft"));
-  };
-
   const beside = (row, cell) => {
     const all = peers(row);
     if (all.length < 2) return;
@@ -125,28 +109,13 @@
       return found ? found[1].replaceAll("_", " ") : "–";
     };
     cell.append(element("h3", "This probe in every arm"));
-    const made = table(["Arm", "Overall", ...facts.map(text)], all.map((each) => [
+    const made = table(["Arm", "Knowledge", ...facts.map(text)], all.map((each) => [
       data.arms[each.arm], leading(each) === null ? "failed" : score(leading(each)),
       ...facts.map((fact) => stage(each, fact))]), 1);
     all.forEach((each, place) => { if (each.arm === row.arm) made.tBodies[0].rows[place].className = "this"; });
     const scroll = element("div", undefined, "scroll");
     scroll.append(made);
     cell.append(scroll);
-    const known = all.filter((each) => each.arm !== row.arm && stateOf(each));
-    if (!stateOf(row) || !known.length) return;
-    const label = element("label", "What the states hold, against ");
-    const select = element("select");
-    for (const each of known) {
-      const option = element("option", data.arms[each.arm]);
-      option.value = String(each.arm);
-      select.append(option);
-    }
-    label.append(select);
-    const where = element("div", undefined, "states");
-    const show = () => compared(row, known.find((each) => String(each.arm) === select.value), where);
-    select.addEventListener("input", show);
-    show();
-    cell.append(element("h3", "State beside state"), label, where);
   };
 
   const detail = (row) => {
