@@ -497,7 +497,7 @@ def _survival(of: Figures, looks: Mapping[str, Look]) -> Drawing | None:
             cell["written"] = f"{share:.0%}" if known else "–"
             cell["ink"] = "#555555" if not known else "white" if share > 0.55 else "black"
             cells.append(cell | {"said": f"{label}, {column}: {cell['written']}"})
-    axis = {"labelAngle": 0, "ticks": False, "domain": False}
+    axis: Spec = {"labelAngle": 0, "ticks": False, "domain": False}
     axis["labelExpr"] = "split(datum.label, ' ')"
     # From pale to dark blue, which keeps its order in grey, too.
     shades = {"domain": [0, 0.5, 1], "range": ["#F2F5F9", "#7FB2D9", "#08457E"]}
