@@ -1,6 +1,5 @@
 """Cuts that a bank names, recorded arms, Parquet files and parts of a corpus, through a run."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -51,24 +50,12 @@ def test_probes_are_put_where_they_say(scripts: Scripts, tmp_path: Path, log_dir
     assert len(scripts[COMPRESSES].calls) == 2
 
 
-def test_without_cuts_of_its_own_a_bank_is_put_at_the_end(tiny: Path) -> None:
-    given = {"fixtures": str(tiny)}
-    assert ids(given) == ids({**given, "cut": "end"}) == ["tiny/code", "tiny/file", "tiny/next"]
-
-
 def test_several_cuts_are_given_with_commas(tiny: Path) -> None:
     """Inspect's command line makes a list of texts of them, unless they stand in brackets."""
     wanted = ids({"fixtures": str(tiny), "cut": [6, 11]})
-    assert "tiny/code@6" in wanted
-    assert "tiny/code@11" in wanted
+    assert {"tiny/code@6", "tiny/code@11"} < {*wanted}
     for cut in (["6", "11"], "6,11", ["6", "end"]):
         assert ids({"fixtures": str(tiny), "cut": cut}) == wanted, cut
-    shares = ids({"fixtures": str(tiny), "cut": [0.6, 11]})
-    assert (
-        ids({"fixtures": str(tiny), "cut": ["0.6", "11"]})
-        == shares
-        != ids({"fixtures": str(tiny), "cut": 11})
-    )
     with pytest.raises(DataError, match="cut: 'ende' is not a cut"):
         ids({"fixtures": str(tiny), "cut": ["6", "ende"]})
 
@@ -113,15 +100,6 @@ def test_one_that_cannot_be_read_fails_beside_others(
         small.run(log_dir, paths[:1], **given)
 
 
-def test_where_nothing_was_recorded_no_run_begins(
-    scripts: Scripts, tmp_path: Path, log_dir: Path
-) -> None:
-    path = small.write(tmp_path, fixture=recorded({"cut": 6, "summary": "x"}))
-    with pytest.raises(DataError, match=r"nothing was recorded at message 11 of 'tiny'.*at 6"):
-        small.run(log_dir, path, compressor="recorded", compressor_args={})
-    assert not any(script.calls for script in scripts.values())
-
-
 def test_what_was_never_compacted_and_cuts_without_probes_are_passed_over(
     scripts: Scripts, tmp_path: Path, log_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -144,16 +122,6 @@ def test_what_was_never_compacted_and_cuts_without_probes_are_passed_over(
     ]
     with pytest.raises(DataError, match="compacted nothing"):
         small.run(log_dir, tmp_path / "data" / "never.json", **given)
-
-
-def test_a_session_too_short_for_the_cycles_is_passed_over(tmp_path: Path) -> None:
-    small.write(tmp_path)
-    short = {**small.conversation("short"), "messages": small.conversation()["messages"][:2]}
-    asked = {**small.bank()["probes"][0], "expected_facts": ["Logins"]}
-    questions = {**small.bank("short"), "probes": [asked]}
-    small.write(tmp_path, "short", fixture=short, probes=questions)
-    found = ids({"fixtures": str(tmp_path), "cycles": 2})
-    assert {sample.split("/")[0] for sample in found} == {"tiny"}
 
 
 def test_a_parquet_file_gives_the_same_task_as_its_files(tmp_path: Path) -> None:
@@ -179,25 +147,6 @@ def test_a_run_on_fixtures_that_are_not_kept_in_memory(
     assert len(states) == 6
     assert len(set(states.values())) == 1, "the same conversation, however it was held"
     assert len(scripts[COMPRESSES].calls) == 6
-
-
-def test_a_fixture_that_changes_under_a_run_is_an_error(
-    scripts: Scripts, tmp_path: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compression_eval.dataset, "KEPT_MESSAGES", 0)
-    path = small.write(tmp_path / "data")
-    written: list[int] = []
-
-    def change(*_: Any) -> str:
-        data = {**small.conversation(), "notes": f"changed {len(written)}"}
-        written.append(path.write_text(json.dumps(data), encoding="utf-8"))
-        return "unused"
-
-    monkeypatch.setattr("compression_eval.task.viewer_config", lambda **_: change() and None)
-    log = small.run(log_dir, path, epochs=1, options={"fail_on_error": False})
-    errors = [str(sample.error and sample.error.message) for sample in log.samples or []]
-    assert written
-    assert all("the fixture has changed since the run began" in error for error in errors)
 
 
 def test_parts_of_a_corpus_make_the_whole(tmp_path: Path) -> None:
