@@ -136,7 +136,7 @@ def record_commands(folder: Path, logs: Path) -> None:
         )
     run("compression-eval", "facts", str(logs), "--json", str(folder / "facts.json"))
     estimate = ("--arms", "anchored,masking", "--models", "openai/gpt-4o", "--fixtures", "all")
-    ended = run("compression-eval", "estimate", *estimate, "--from", str(logs / "anchored"))
+    ended = run("compression-eval", "estimate", *estimate)
     (folder / "estimate.txt").write_text(_said(ended, logs), encoding="utf-8")
     graded = logs / "calibration"
     if not graded.exists():

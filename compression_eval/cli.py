@@ -23,7 +23,7 @@ COMMANDS = {
         "Draft continuation tasks from what sessions went on with.",
     ),
     "estimate": (
-        "sweeping.commands:estimate_command",
+        "sweeping.estimate:estimate_command",
         "Say what a sweep would cost and what it could tell, before anything is spent.",
     ),
     "facts": (

@@ -49,17 +49,16 @@ from compression_eval.fixtures.cuts import TAIL_TOKENS, places
 from compression_eval.fixtures.finding_files import BANK_SUFFIX, safe_stem
 from compression_eval.fixtures.loading import load_fixture, load_pair
 from compression_eval.fixtures.writing import fixture_text, write_whole
-from compression_eval.sweeping.commands import refuse_unfinished
+from compression_eval.sweeping.commands import arm_results, outcome_lines, refuse_unfinished
 from compression_eval.sweeping.costs import read_prices
 from compression_eval.sweeping.estimate import estimate, role_lines
-from compression_eval.sweeping.folder import finished_samples, refuse_other_work
-from compression_eval.sweeping.planning import SweepPlan, sweep_plan
-from compression_eval.sweeping.running import (
-    RunOptions,
-    arm_results,
-    outcome_lines,
-    run_sweep,
+from compression_eval.sweeping.planning import (
+    SweepPlan,
+    finished_samples,
+    refuse_other_work,
+    sweep_plan,
 )
+from compression_eval.sweeping.running import RunOptions, run_sweep
 from compression_eval.sweeping.settings import SweepSettings
 from compression_eval.terminal import CleanCommand, Output, StoppedError, examples, named_model
 

@@ -251,13 +251,13 @@ def test_a_sweep_asks_each_sample_once_when_a_node_dies(
         models=[EMBEDDED],
         roles={"grader": EMBEDDED, "compressor": "mockllm/never-called"},
     )
-    engine = ["--engine", "ray", "--address", cluster.address, "--part", "2"]
+    engine = ["--engine", "ray", "--address", cluster.address]
     sweep = ["sweep", settings, *engine, "--log-dir", f"{bucket}/logs"]
     refused = run(*sweep)
     assert "max_connections: expected a number of at least 1" in refused.stderr
     done = while_running(
         lambda: run(*sweep, "-G", "max_connections=7"),
-        lambda: bool(store.glob("fleet/logs/*/*/*.eval")),
+        lambda: bool(store.glob("fleet/logs/*/*.eval")),
         lambda: cluster.remove_node(second, allow_graceful=False),
     )
     assert done.exit_code == 0, done.output
@@ -272,8 +272,6 @@ def test_a_sweep_asks_each_sample_once_when_a_node_dies(
     }
     assert connections == {3}, "two workers with three each"
     assert not store.exists("fleet/logs/.sweep.lock")
-    other = run(*sweep, "--part", "1")
-    assert "setting parts: 2, now 4" in other.stderr
 
 
 @pytest.mark.usefixtures("here")
@@ -293,7 +291,7 @@ def test_a_bank_that_no_worker_finds_is_told_and_its_samples_are_taken_up(
         models=[EMBEDDED],
         roles={"grader": EMBEDDED},
     )
-    sweep = ["sweep", str(settings), "--engine", "ray", "--part", "1", "--log-dir", "logs"]
+    sweep = ["sweep", str(settings), "--engine", "ray", "--log-dir", "logs"]
     with monkeypatch.context() as patch:
 
         def hidden(given: SweepSettings) -> SweepPlan:
@@ -305,12 +303,12 @@ def test_a_bank_that_no_worker_finds_is_told_and_its_samples_are_taken_up(
             finally:
                 Path("hidden").rename(bank)
 
-        patch.setattr("compression_eval.sweeping.spreading.sweep_plan", hidden)
+        patch.setattr("compression_eval.sweeping.running.sweep_plan", hidden)
         done = run(*sweep)
     assert done.exit_code == 1
-    assert f"the command planned {small.PROBES} samples, and a worker finds 0: it" in done.stderr
-    assert done.stderr.count("a worker finds") == 1
-    assert len(answers("logs")) == small.PROBES
+    planned = f"the command planned {2 * small.PROBES} samples"
+    assert f"{planned}, and a worker finds {small.PROBES}: it" in done.stderr
+    assert not answers("logs")
     done = run(*sweep)
     assert done.exit_code == 0, done.output
     assert len(answers("logs")) == 2 * small.PROBES

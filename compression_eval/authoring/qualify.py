@@ -57,7 +57,6 @@ from compression_eval.grading.scored_sample import ScoredSample
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.plans import question_preamble
 from compression_eval.record import ProbeRecord, StateRecord
-from compression_eval.sweeping.progress import progress
 from compression_eval.task import compression
 from compression_eval.terminal import Output, check_output, examples, plain_error, say_passed_over
 
@@ -190,7 +189,7 @@ def qualify_command(
     if dry_run:
         return
     runs: dict[str, dict[str, list[Asked]]] = {name: {} for name in targets}
-    for asked in _ask_all(pairs, samples, settings):
+    for asked in _ask_all(pairs, settings):
         runs[asked.fixture].setdefault(asked.probe, []).append(asked)
     failed = False
     for source, pair in pairs:
@@ -376,7 +375,7 @@ async def _tokens(
     return sent, judged * settings.epochs
 
 
-def _ask_all(pairs: _Pairs, samples: Sequence[Sample], settings: QualifySettings) -> list[Asked]:
+def _ask_all(pairs: _Pairs, settings: QualifySettings) -> list[Asked]:
     """Run the tasks of all conditions; return what came of every sample.
 
     Raises:
@@ -384,7 +383,6 @@ def _ask_all(pairs: _Pairs, samples: Sequence[Sample], settings: QualifySettings
     """
     names = ("model_base_url", "temperature", "max_connections")
     options: dict[str, Any] = {name: getattr(settings, name) for name in names}
-    count = len(samples) * settings.epochs
     found: list[Asked] = []
     # Inspect greets on stdout, where the verdicts are to stand alone.
     with redirect_stdout(sys.stderr):
@@ -393,36 +391,28 @@ def _ask_all(pairs: _Pairs, samples: Sequence[Sample], settings: QualifySettings
             for condition in CONDITIONS
             for arguments in _tasks(condition, pairs, settings)
         ]
-        labels = {
-            (json.dumps((task.metadata or {})["compressor"], sort_keys=True), settings.model): (
-                f"{condition} ({count} questions)"
-            )
-            for condition, task in tasks
-        }
-        with progress(labels, dict.fromkeys(labels, count), {}):
-            for condition, task in tasks:
-                try:
-                    (log,) = inspect_eval(
-                        task,
-                        model=settings.model,
-                        model_roles={"grader": settings.grader or EMBEDDED_MODEL},
-                        epochs=settings.epochs,
-                        log_dir=settings.log_dir,
-                        log_samples=True,
-                        fail_on_error=False,
-                        tags=[QUALIFYING],
-                        display="none",
-                        **{name: value for name, value in options.items() if value is not None},
-                    )
-                except Exception as error:  # providers raise whatever they like over a name
-                    reason = plain_error(error)
-                    raise DataError(f"{condition}: the run could not start: {reason}") from error
-                if log.status == "cancelled":
-                    raise click.Abort
-                if log.status != "success":
-                    message = log.error.message if log.error else log.status
-                    click.echo(f"{condition}: the run ended early: {message}", err=True)
-                found.extend(_asked(each, condition, settings) for each in log.samples or [])
+        for condition, task in tasks:
+            try:
+                (log,) = inspect_eval(
+                    task,
+                    model=settings.model,
+                    model_roles={"grader": settings.grader or EMBEDDED_MODEL},
+                    epochs=settings.epochs,
+                    log_dir=settings.log_dir,
+                    log_samples=True,
+                    fail_on_error=False,
+                    tags=[QUALIFYING],
+                    **{name: value for name, value in options.items() if value is not None},
+                )
+            except Exception as error:  # providers raise whatever they like over a name
+                reason = plain_error(error)
+                raise DataError(f"{condition}: the run could not start: {reason}") from error
+            if log.status == "cancelled":
+                raise click.Abort
+            if log.status != "success":
+                message = log.error.message if log.error else log.status
+                click.echo(f"{condition}: the run ended early: {message}", err=True)
+            found.extend(_asked(each, condition, settings) for each in log.samples or [])
     return found
 
 

@@ -1,45 +1,65 @@
-"""The arms of a sweep: the named ones, a frontier over budgets, and the controls."""
+"""The arms of a sweep: those that are named, once for each budget, and the controls.
+
+A budget is the ``target_tokens`` of an arm that takes them. A product without that argument has one
+in `KNOBS` instead: the strategy is rehearsed, with the embedded model as its compressor, on every
+fixture and cut until the mean of its states comes close to the budget from below. Every mistake in
+an arm is an error here, before a model is called.
+"""
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import click
 from inspect_ai.log import EvalSpec
+from inspect_ai.model import (
+    ChatMessage,
+    GenerateConfig,
+    Model,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+    modelapi,
+)
+from inspect_ai.tool import ToolChoice, ToolInfo
 
-from compression_eval.analysis.arms import fitted_to
 from compression_eval.arguments import TaskArguments, checked
 from compression_eval.compressors.budget import KNOBS, WINDOW_BUDGETS, Knob, split, split_system
 from compression_eval.compressors.names import SUFFIX
-from compression_eval.compressors.running import CompressionPlan
+from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.dataset import dataset_of
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.digests import digest
-from compression_eval.sweeping.rehearsal import TOO_LARGE, rehearse, rehearsing_model
+from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.sweeping.settings import ArmSettings, SweepSettings
 
 CONTROLS = ("full", "none", "tail")
-_TARGET = "target_tokens"
+
+TOO_LARGE = ("not_applied", "not_smaller")
+"""Failures due to the conversation and the budgets, whatever a model replies."""
 
 CLOSE_ENOUGH = 0.97
 """Share of a budget that ends the search for it."""
 
-MAX_TRIALS = 16
-"""Values to try for one budget."""
-
+_TARGET = "target_tokens"
 _MAX_SHOWN = 20
 """Characters of a value in a label; a longer one is shown by its digest."""
 
 _NOT_FITTED = "not fitted"
 """Begins the note of an arm that fits none of the budgets."""
+
+_BUDGET = re.compile(r'^\{[^\n]*"budget_tokens": ?([1-9]\d*)', re.MULTILINE)
+"""The budget that a request of ours for a summary states."""
 
 TaskKey = tuple[str, str]
 """Key of a sweep's task: its arm as JSON, and its model."""
@@ -76,11 +96,6 @@ class Arm:
 
 def sweep_arms(settings: SweepSettings) -> list[Arm]:
     """Return the arms, controls first.
-
-    Every arm that takes ``target_tokens`` occurs once per budget, and so does one in `KNOBS`, with
-    the value under which its states fit the budget; others occur once, with a note that says why.
-    The controls ``full`` and ``none`` are added, and ``tail`` with the budgets of every arm that
-    keeps a head and tail.
 
     Raises:
         DataError: An arm is invalid or given twice, or every state of it must fail: no argument
@@ -176,6 +191,7 @@ def _shown(value: Any) -> str:
 
 
 def _controls(settings: SweepSettings, arms: Sequence[Arm]) -> Iterator[Arm]:
+    """Yield ``full``, ``none``, and a ``tail`` for each head and tail that an arm keeps."""
     for name in ("full", "none"):
         yield _arm(settings, ArmSettings(compressor=name), control=True)
     budgets = [
@@ -195,6 +211,7 @@ def _controls(settings: SweepSettings, arms: Sequence[Arm]) -> Iterator[Arm]:
 
 
 def _with_budgets(settings: SweepSettings, arm: ArmSettings) -> Iterator[Arm]:
+    """Yield an arm once per budget; one that cannot be fitted once, with a note that says why."""
     plain = _arm(settings, arm)
     knob = KNOBS.get(arm.compressor.removesuffix(SUFFIX))
     takes = _TARGET in type(plain.spec.arguments).model_fields
@@ -233,7 +250,8 @@ def _fitted(fitting: "_Fitting", plain: Arm) -> Iterator[Arm]:
         budgets = [*(earlier.fitted["budgets"] if earlier else ()), budget]
         asked = {"argument": knob.argument, "budgets": budgets}
         # It is called by what was asked for, and not by what that took.
-        label = _label(fitting.arm, {**fitting.arm.args, "budget": fitted_to(asked)})
+        named = {**fitting.arm.args, "budget": " and ".join(map(str, budgets))}
+        label = _label(fitting.arm, named)
         by_key[fitted.key] = replace(fitted, label=label, note=note, budget=budget, fitted=asked)
     missing = [
         f"{_NOT_FITTED} to {' and '.join(budgets)} tokens: {why}"
@@ -249,7 +267,7 @@ class _NoFitError(Exception):
 
 
 class _Fitting:
-    """Finds the number for a strategy's knob that gives states of a wanted size.
+    """Finds the number for a strategy's knob that gives states of a wanted size, by bisection.
 
     A state counts as too large if nothing is removed. The mean of the tokens over fixtures and cuts
     should be as close to the budget as possible without exceeding it.
@@ -268,39 +286,25 @@ class _Fitting:
     def fit(self, budget: int) -> int:
         """Return the number that comes closest to a budget of tokens."""
         low = self.knob.lowest(self.arm.args)
-        high = self.knob.highest or max(self._longest(low), low + 1)
+        high = self.knob.highest or max(anyio.run(self._longest, low), low + 1)
         if (least := self._mean(low)) > budget:
             outcome = f"are of {least:,.0f} tokens" if math.isfinite(least) else "remove nothing"
             tried = f"{self.knob.argument}={self.knob.value(low)}"
             raise _NoFitError(f"even with {tried} its states {outcome}")
         if self._mean(high) <= budget:
             return high
-        for trial in range(MAX_TRIALS):
-            if high - low <= 1 or self._mean(low) >= CLOSE_ENOUGH * budget:
-                break
-            guess = self._guess(low, high, budget, trial)
-            if self._mean(guess) <= budget:
-                low = guess
+        while high - low > 1 and self._mean(low) < CLOSE_ENOUGH * budget:
+            wide = high > 4 * max(low, 1)
+            middle = math.isqrt(max(low, 1) * high) if wide else (low + high) // 2
+            if self._mean(middle) <= budget:
+                low = middle
             else:
-                high = guess
+                high = middle
         return low
 
-    def _guess(self, low: int, high: int, budget: int, trial: int) -> int:
-        low_size, high_size = self._mean(low), self._mean(high)
-        guess = int(math.sqrt(max(low, 1) * high))
-        if math.isfinite(high_size) and high <= 4 * low and trial % 3 < 2:
-            share = (budget - low_size) / (high_size - low_size)
-            guess = low + int(share * (high - low))
-        elif math.isinf(high_size) and trial == 0:
-            guess = int(budget - low_size)
-        return min(max(guess, low + 1), high - 1)
-
-    def _longest(self, number: int) -> int:
-        async def tokens() -> int:
-            histories = [await plan.history() for plan in _compressions(self.arm_with(number))]
-            return max(token_counter().messages(history) for history in histories)
-
-        return anyio.run(tokens)
+    async def _longest(self, number: int) -> int:
+        histories = [await plan.history() for plan in _compressions(self.arm_with(number))]
+        return max(token_counter().messages(history) for history in histories)
 
     def _mean(self, number: int) -> float:
         if number not in self.tried:
@@ -312,7 +316,7 @@ class _Fitting:
     async def _sizes(self, number: int) -> list[int] | None:
         model, sizes = rehearsing_model(), []
         for plan in _compressions(self.arm_with(number)):
-            state = await rehearse(plan, model)
+            state = await compress(plan, 0, model)
             if state.status in TOO_LARGE:
                 return None
             if state.status != "ok":
@@ -320,3 +324,42 @@ class _Fitting:
                 raise _NoFitError(f"with {tried} a compression fails ({state.failure})")
             sizes.append(state.state_tokens)
         return sizes
+
+
+class _RehearsingAPI(ModelAPI):
+    """The embedded model, with usage in the tokens of the estimate.
+
+    The output counts as at least as large as the request's budget, if it states one: the form that
+    a strategy asks for can take more room than the summary in it.
+    """
+
+    async def generate(
+        self,
+        input: list[ChatMessage],  # noqa: A002 - named by Inspect
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput:
+        """Return the embedded model's reply."""
+        # Not `Model.generate`, which would count as another call.
+        replies = get_model(EMBEDDED_MODEL).api.generate(input, tools, tool_choice, config)
+        counter, output = token_counter(), cast(ModelOutput, await replies)
+        read = counter.messages(input)
+        budgets = (_BUDGET.findall(message.text) for message in reversed(input))
+        stated = next(filter(None, budgets), [str(config.max_tokens or 0)])
+        written = max(int(stated[0]), counter.count(output.completion))
+        output.usage = ModelUsage(
+            input_tokens=read, output_tokens=written, total_tokens=read + written
+        )
+        return output
+
+
+@modelapi(name="rehearsal")
+def rehearsal() -> type[ModelAPI]:
+    """Return the provider, which is registered only for estimates."""
+    return _RehearsingAPI
+
+
+def rehearsing_model() -> Model:
+    """Return the model that takes the place of the compressing one in a rehearsal."""
+    return get_model("rehearsal/lexical", memoize=False)

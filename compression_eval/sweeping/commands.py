@@ -1,40 +1,50 @@
-"""``compression-eval sweep`` and ``compression-eval estimate``."""
+"""``compression-eval sweep``: what will be run, the run, and what came out of it.
 
+The table at the end has what Inspect's logs say of each task; its names are those of `compare` and
+`report`, so that the commands printed below it can be pasted.
+"""
+
+import math
 import shlex
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import click
-from inspect_ai.log import EvalLog
+from inspect_ai.log import EvalLog, EvalSampleSummary, read_eval_log_sample_summaries
 
 from compression_eval.engine import engine_of, engine_options
 from compression_eval.errors import DataError, passed_over
 from compression_eval.fixtures.finding_files import is_address, local_path
-from compression_eval.fixtures.writing import versioned_json
+from compression_eval.grading.failures import RunFailures, run_failures
+from compression_eval.grading.metrics import MEAN, STDERR
+from compression_eval.grading.rubric import KNOWLEDGE
 from compression_eval.run_hooks import too_many_failed
+from compression_eval.sweeping.arms import Arm, task_key
 from compression_eval.sweeping.costs import read_prices
-from compression_eval.sweeping.estimate import as_text, estimate
-from compression_eval.sweeping.folder import (
+from compression_eval.sweeping.planning import (
+    SweepPlan,
     finished_samples,
     fresh_folder,
     log_folder,
     refuse_other_work,
+    sweep_plan,
 )
-from compression_eval.sweeping.planning import SweepPlan, sweep_plan
-from compression_eval.sweeping.running import (
-    RunOptions,
-    arm_results,
-    compare_commands,
-    outcome_lines,
-    run_sweep,
-)
+from compression_eval.sweeping.running import RunOptions, run_sweep, spread, why_unfinished
 from compression_eval.sweeping.settings import settings_of, sweep_options
-from compression_eval.sweeping.spreading import PART, failures_of, in_parts, spread
-from compression_eval.terminal import CleanCommand, StoppedError, examples
+from compression_eval.task import OFFLINE_TAG
+from compression_eval.terminal import CleanCommand, StoppedError, examples, go_on
+from compression_eval.text.tables import Table, table_lines
 
 DEFAULT_FOLDER = "logs/sweep"
+
+MAX_COMPARISONS = 6
+"""Maximum number of printed commands; the table has the names for others."""
 
 
 @click.command(
@@ -64,15 +74,9 @@ DEFAULT_FOLDER = "logs/sweep"
 )
 @engine_options
 @click.option(
-    "--part",
-    "part_size",
-    type=click.IntRange(min=1),
-    help=f"With --engine: fixtures for each eval set [{PART}].",
-)
-@click.option(
     "--display",
     type=click.Choice(["full", "rich", "plain", "log", "none"]),
-    help="One of Inspect's.",
+    help="Inspect's display of the progress.",
 )
 def sweep_command(
     file: Path | None,
@@ -85,7 +89,6 @@ def sweep_command(
     retry_attempts: int,
     engine: str | None,
     address: str | None,
-    part_size: int | None,
     display: Any,
     **options: Any,
 ) -> None:
@@ -97,21 +100,10 @@ def sweep_command(
     fixtures, prompts or arguments is refused.
     """
     settings = settings_of(file, options)
-    named = local_path(settings.log_dir or DEFAULT_FOLDER)
     cluster = engine_of(engine, address) if engine or address else None
-    if cluster is None and part_size:
-        raise DataError("--part: needs --engine ray")
-    if cluster is None and "://" in named:
-        raise DataError(f"log_dir: {named}: a sweep needs a folder on this machine, or --engine")
-    folder = log_folder(named)
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"log_dir: {named}: is not a folder")
-    if fresh and folder.is_dir() and any(folder.iterdir()):
-        folder = fresh_folder(folder)
+    folder = _folder(settings.log_dir or DEFAULT_FOLDER, fresh=fresh, anywhere=bool(cluster))
     known = read_prices(prices)
     plan = sweep_plan(settings)
-    if cluster:
-        plan = in_parts(plan, part_size or PART)
     try:
         refuse_other_work(plan, folder)
         done = finished_samples(folder).total()
@@ -125,64 +117,21 @@ def sweep_command(
         return
     run = RunOptions(max_tasks, max_samples, retry_attempts, log_buffer, display, known)
     try:
-        if cluster:
-            spread(plan, folder, run, cluster)
-            _conclude_parts(plan, folder)
-            return
-        success, logs = run_sweep(plan, folder, run)
-        _conclude(plan, folder, success, logs)
+        done_by = partial(spread, engine=cluster) if cluster else run_sweep
+        conclude(plan, folder, *done_by(plan, folder, run))
     except KeyboardInterrupt:
         raise StoppedError(f"Stopped. The same command goes on in {folder}.") from None
 
 
-@click.command(
-    "estimate",
-    cls=CleanCommand,
-    epilog=examples(
-        "estimate --arms anchored,regenerative --models openai/gpt-5",
-        "estimate sweep.yaml --prices prices.yaml --from logs/sweep",
-        "estimate --arms anchored --epochs 6 --answers 2 --json",
-    ),
-)
-@sweep_options
-@click.option(
-    "--from",
-    "logs",
-    multiple=True,
-    metavar="LOG",
-    help="A log or folder of logs to take spreads and lengths of replies from; may be repeated.",
-)
-@click.option(
-    "--margin",
-    "--threshold",
-    "margin",
-    type=click.FloatRange(min=0, min_open=True, max=5),
-    default=0.3,
-    show_default=True,
-    help="The loss of knowledge (0 to 5) that a comparison is not to let pass.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def estimate_command(
-    file: Path | None,
-    prices: Path | None,
-    logs: tuple[str, ...],
-    margin: float,
-    as_json: bool,
-    **options: Any,
-) -> None:
-    """Say what a sweep would cost and what it could tell, before anything is spent.
-
-    Takes what sweep takes. The states of mechanical strategies are computed; summarising ones are
-    rehearsed with the embedded model in the place of theirs, so that what they would be fed is
-    counted and not guessed. No model is called.
-    """
-    settings, known = settings_of(file, options), read_prices(prices)
-    plan = sweep_plan(settings)
-    result = estimate(plan, known, logs, margin)
-    if as_json:
-        click.echo(versioned_json(result.model_dump(mode="json")), nl=False)
-    else:
-        click.echo(as_text(result, plan))
+def _folder(log_dir: str, *, fresh: bool, anywhere: bool) -> Path:
+    named = local_path(log_dir)
+    if "://" in named and not anywhere:
+        raise DataError(f"log_dir: {named}: a sweep needs a folder on this machine, or --engine")
+    folder = log_folder(named)
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"log_dir: {named}: is not a folder")
+    used = fresh and folder.is_dir() and any(folder.iterdir())
+    return fresh_folder(folder) if used else folder
 
 
 def _say_plan(plan: SweepPlan, folder: Path, done: int) -> None:
@@ -209,42 +158,35 @@ def _say_plan(plan: SweepPlan, folder: Path, done: int) -> None:
         click.echo(f"done     {done:,}; these are not run again")
 
 
-def _conclude(plan: SweepPlan, folder: Path, success: bool, logs: Sequence[EvalLog]) -> None:
-    """Say what came out and how to go on."""
+def conclude(plan: SweepPlan, folder: Path, success: bool, logs: Sequence[EvalLog]) -> None:
+    """Say what came out and how to go on.
+
+    Raises:
+        KeyboardInterrupt: The sweep was stopped, and nothing failed.
+        DataError: Something could not be run, or an arm gave too little.
+    """
     results = arm_results(plan, [log for log in logs if log.results])
     if results:
         click.echo("\n" + "\n".join(outcome_lines(results)))
     refuse_unfinished(folder, success, logs)
-    click.echo(f"\ndone: {len(logs)} logs in {folder}\nGo on with:")
-    for command in (*compare_commands(results, folder), *_reading_commands(folder)):
-        click.echo(f"  {command}")
+    click.echo(f"\ndone: {len(logs)} logs in {folder}")
+    out = "report" if is_address(str(folder)) else str(folder / "report")
+    pairs = _comparisons(results)
+    compare = ("compression-eval", "compare", str(folder))
+    go_on(
+        *(
+            [*compare, "--base-arm", base.name, "--to", str(folder), "--new-arm", new.name]
+            for base, new in pairs[:MAX_COMPARISONS]
+        ),
+        ("compression-eval", "report", str(folder), "--out", out),
+        ("inspect", "view", "--log-dir", str(folder)),
+    )
     if useless := [result for result in results if result.error]:
         raise DataError(
             "\n".join(f"{result.name}: {result.error}" for result in useless)
             + "\nThese results stay. To try again, remove their logs and give the same command:"
-            + "".join(f"\n  rm {shlex.quote(result.path)}" for result in useless)
+            + "".join(f"\n  {shlex.join(['rm', result.path])}" for result in useless)
         )
-
-
-def _conclude_parts(plan: SweepPlan, folder: Path) -> None:
-    """Say what failed over all parts and how to go on; the scores are told by the report."""
-    useless = []
-    for name, failures in failures_of(plan, folder).items():
-        click.echo("\n".join((f"\n{name}: {failures.samples:,} samples", *failures.lines())))
-        if reason := too_many_failed(failures, plan.settings.max_failed):
-            useless.append(f"{name}: {reason}")
-    click.echo("\nGo on with:")
-    for command in _reading_commands(folder):
-        click.echo(f"  {command}")
-    if useless:
-        raise DataError("\n".join(useless))
-
-
-def _reading_commands(folder: Path) -> Iterator[str]:
-    place = shlex.quote(str(folder))
-    out = "report" if is_address(str(folder)) else str(folder / "report")
-    yield f"compression-eval report {place} --out {shlex.quote(out)}"
-    yield f"inspect view --log-dir {place}"
 
 
 def refuse_unfinished(folder: Path, success: bool, logs: Sequence[EvalLog]) -> None:
@@ -260,8 +202,117 @@ def refuse_unfinished(folder: Path, success: bool, logs: Sequence[EvalLog]) -> N
         raise KeyboardInterrupt
     for log in logs:
         if log.status != "success":
-            message = " ".join(log.error.message.split())[:200] if log.error else log.status
-            click.echo(f"{log.location}: {message}", err=True)
+            click.echo(f"{log.location}: {why_unfinished(log)}", err=True)
     raise DataError(
         f"{folder}: not everything could be run; the same command takes up what is missing"
     )
+
+
+@dataclass(frozen=True)
+class ArmResult:
+    """The result of one arm with one model."""
+
+    name: str
+    """As in the tables of `compare` and `report`."""
+    log: EvalLog
+    arm: Arm
+    summaries: Sequence[EvalSampleSummary]
+    failures: RunFailures | None
+    """What failed; None if the log does not say."""
+    error: str
+    """Why the arm is unusable; empty if it is usable."""
+
+    @property
+    def path(self) -> str:
+        """Where its log is, from here."""
+        path = Path(self.log.location.removeprefix("file://"))
+        return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+    @property
+    def tokens_left(self) -> float:
+        """Mean size of a state, with equal weight of conversations, as `report` has it."""
+        sizes: dict[str, list[float]] = defaultdict(list)
+        for each in self.summaries:
+            value = score.value if (score := (each.scores or {}).get("compression")) else None
+            size = value.get("tokens_retained") if isinstance(value, dict) else None
+            if isinstance(size, int | float) and not math.isnan(size):
+                sizes[str(each.metadata.get("fixture"))].append(size)
+        return fmean(map(fmean, sizes.values())) if sizes else math.nan
+
+    def score(self, name: str, metric: str = MEAN) -> float:
+        """Return a metric of a score; NaN if there is none."""
+        scores = self.log.results.scores if self.log.results else []
+        values = [
+            score.metrics[metric].value
+            for score in scores
+            if score.name == name and metric in score.metrics
+        ]
+        return values[0] if values else math.nan
+
+
+def arm_results(plan: SweepPlan, logs: Sequence[EvalLog]) -> list[ArmResult]:
+    """Return the result of each arm and model with a log, in the order of the plan."""
+    from compression_eval.analysis.arms import arm_names
+    from compression_eval.analysis.logs import Log
+
+    by_task = {task_key(log.eval): log for log in logs}
+    ours = {key: by_task[key] for key in plan.by_task if key in by_task}
+    names = arm_names([Log(log.location, log) for log in ours.values()])
+    results = []
+    for name, (key, log) in zip(names, ours.items(), strict=True):
+        summaries = read_eval_log_sample_summaries(log.location)
+        failures = run_failures(summaries)
+        error = too_many_failed(failures, plan.settings.max_failed) if failures else ""
+        results.append(ArmResult(name, log, plan.by_task[key], summaries, failures, error))
+    return results
+
+
+def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
+    """Yield a table for a terminal of 80 columns, and the failures of each arm."""
+    heads = ("arm", "knowledge", "±", "facts kept", "answered", "tokens", "no grade")
+    rows = []
+    for result in results:
+        failed = result.failures
+        missing = failed.samples - failed.graded if failed else 0
+        measured = (
+            (result.score(KNOWLEDGE), ".2f"),
+            (result.score(KNOWLEDGE, STDERR), ".2f"),
+            (result.score("fact_survival"), ".0%"),
+            (result.score("fact_recall"), ".0%"),
+            (result.tokens_left, ",.0f"),
+        )
+        cells = ["-" if math.isnan(value) else format(value, form) for value, form in measured]
+        ungraded = f"{missing} of {failed.samples}" if failed and missing else "-"
+        rows.append((result.name, *cells, ungraded))
+    yield from table_lines(Table(heads, rows))
+    yield "knowledge: 0 to 5, ± standard error; facts kept: in the state; answered: from it"
+    if all(OFFLINE_TAG in (each.log.eval.tags or ()) for each in results):
+        yield "no language model was involved: a lower bound and a regression check"
+    failing = [(each.name, each.failures) for each in results if each.failures]
+    reasons = [
+        line
+        for name, failures in failing
+        if failures.any
+        for line in (f"  {name}", *(f"    {line}" for line in failures.lines()))
+    ]
+    if reasons:
+        yield from ("", "What failed:", *reasons)
+
+
+def _comparisons(results: Sequence[ArmResult]) -> list[tuple[ArmResult, ArmResult]]:
+    """Return what to compare: the first arm with the others; a single one with its tail.
+
+    Arms are compared under the same model and budget; those without results are left out.
+    """
+    pairs: list[tuple[ArmResult, ArmResult]] = []
+    alike: defaultdict[tuple[str, int | None], list[ArmResult]] = defaultdict(list)
+    for result in results:
+        if not result.error:
+            alike[result.log.eval.model, result.arm.budget].append(result)
+    for group in alike.values():
+        arms = [each for each in group if not each.arm.control]
+        tails = [each for each in group if each.arm.control and each.arm.spec.name == "tail"]
+        if len(arms) == 1:
+            arms = [*tails[-1:], *arms]
+        pairs.extend((arms[0], other) for other in arms[1:])
+    return pairs

@@ -1,17 +1,21 @@
 """Calls and tokens of one arm, from its states and questions; and the prices of models.
 
-Inspect has a field for prices (`ModelInfo.cost`) but ships none, so they come from a file or from
-`set_model_cost`. Unknown prices are reported as unknown.
+Each arm compresses each fixture and cut once: mechanical strategies as in the run, summarising ones
+with the embedded model as their compressor. Requests are then built as a run builds them, and
+counted. Inspect has a field for prices (`ModelInfo.cost`) but ships none, so they come from a file
+or from `set_model_cost`; an unknown price stays unknown.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
+import yaml
 from inspect_ai.model import (
-    ChatMessage,
     ContentText,
     Model,
     ModelCost,
@@ -19,40 +23,67 @@ from inspect_ai.model import (
     get_model_info,
     set_model_info,
 )
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from compression_eval.compressors.running import CompressionPlan
+from compression_eval.analysis.statistics.power import Variances
+from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.errors import DataError, describe_validation_error
-from compression_eval.fetching.answering import FetchLimits, instructions
+from compression_eval.fetching.answering import instructions
 from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD
-from compression_eval.grading.request import GradingRequest, grading_request
+from compression_eval.grading.request import grading_request
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.state_reader import reading_requests
 from compression_eval.plans import ProbePlan, question_preamble
 from compression_eval.record import StateRecord, render_messages
-from compression_eval.sweeping.arms import Arm
-from compression_eval.sweeping.rehearsal import TOO_LARGE, rehearse
+from compression_eval.sweeping.arms import TOO_LARGE, Arm
 from compression_eval.sweeping.settings import SweepSettings, read_yaml
-from compression_eval.sweeping.spreads import Assumptions
 from compression_eval.text.printable import one_line_json
 
 Basis = Literal["computed", "rehearsed", "assumed"]
+CostRole = Literal["answerer", "refetch", "grader", "reader", "compressor"]
+"""``refetch`` are the second answers, with tools; the ``reader`` looks for facts in the states."""
+
+
+class Assumptions(BaseModel):
+    """What cannot be counted before a run: ``assumptions.yaml`` says what each is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: str
+    """Why they are what they are, for display."""
+    variances: Variances
+    """Of knowledge."""
+    answer_tokens: float = Field(gt=0)
+    grader_tokens_per_criterion: float = Field(gt=0)
+    grader_tokens_per_fact: float = Field(gt=0)
+    reader_tokens_per_fact: float = Field(gt=0)
+    refetch_calls: float = Field(ge=0)
+    refetch_tokens_per_call: float = Field(gt=0)
+    refetch_reply_tokens: float = Field(gt=0)
+    cached_prefix_tokens: int = Field(ge=0)
+    summary_tokens: int = Field(gt=0)
+    state_tokens: int = Field(gt=0)
+
+
+@cache
+def assumed() -> Assumptions:
+    """Return the assumptions that come with this project."""
+    text = (files(__package__) / "assumptions.yaml").read_text(encoding="utf-8")
+    return Assumptions.model_validate(yaml.safe_load(text))
 
 
 @dataclass
 class Tokens:
     """The total of some calls."""
 
-    calls: int = 0
+    calls: float = 0
     input: float = 0.0
     """All input tokens."""
     output: float = 0.0
-    first: float = 0.0
-    """Input tokens of prefixes sent for the first time, which later calls read from the cache."""
-    repeated: float = 0.0
-    """Input tokens of prefixes that an earlier call about the same state has sent."""
+    shared: float = 0.0
+    """Input tokens of a prefix that an earlier call about the same state has sent."""
 
     def __add__(self, other: "Tokens") -> "Tokens":
         pairs = zip(astuple(self), astuple(other), strict=True)
@@ -63,10 +94,9 @@ class Tokens:
         return Tokens(*(value * number for value in astuple(self)))
 
     def sharing(self, prefix: float, least: int) -> "Tokens":
-        """Return the total with caching of the prefix that these calls about one state share."""
-        if prefix < least or self.calls < 2:
-            return self
-        return Tokens(self.calls, self.input, self.output, prefix, prefix * (self.calls - 1))
+        """Return the total where these calls about one state share a prefix, if it is long."""
+        shared = prefix * (self.calls - 1) if prefix >= least and self.calls > 1 else 0.0
+        return Tokens(self.calls, self.input, self.output, shared)
 
 
 @dataclass
@@ -74,16 +104,7 @@ class ArmCosts:
     """The cost of one arm with one model and one grader, over all compressions."""
 
     basis: Basis
-    compressing: Tokens = field(default_factory=Tokens)
-    answering: Tokens = field(default_factory=Tokens)
-    refetching: Tokens = field(default_factory=Tokens)
-    """Second answers, as many calls and tokens as are assumed."""
-    refetching_at_most: Tokens = field(default_factory=Tokens)
-    """Second answers that use up what may be fetched."""
-    grading: Tokens = field(default_factory=Tokens)
-    """Of first and second answers."""
-    reading: Tokens = field(default_factory=Tokens)
-    """Reading the states for facts by the first grader, if it is a language model."""
+    roles: dict[CostRole, Tokens] = field(default_factory=dict)
     states: int = 0
     history_tokens: float = 0.0
     """Mean over fixtures and cuts; likewise the following."""
@@ -93,6 +114,14 @@ class ArmCosts:
     unrehearsed: str = ""
     """Why states are assumed; empty if none are."""
 
+    def add(self, role: CostRole, tokens: Tokens) -> None:
+        """Add the calls of a role."""
+        self.roles[role] = self.of(role) + tokens
+
+    def of(self, role: CostRole) -> Tokens:
+        """Return the calls of a role."""
+        return self.roles.get(role, Tokens())
+
 
 async def arm_costs(
     arm: Arm,
@@ -101,17 +130,25 @@ async def arm_costs(
     assumptions: Assumptions,
     model: Model,
 ) -> ArmCosts:
-    """Return the cost of an arm."""
-    calls_model = arm.spec.compressor.calls_model
+    """Return the cost of an arm.
+
+    Args:
+        arm: What compresses.
+        plans: All its questions.
+        settings: Of the sweep.
+        assumptions: About what cannot be counted.
+        model: Takes the place of the compressing one.
+    """
+    calls_model, epochs = arm.spec.compressor.calls_model, settings.epochs
     costs = ArmCosts("rehearsed" if calls_model else "computed")
     places: dict[int, list[ProbePlan]] = {}
     for plan in plans:
         places.setdefault(id(plan.compression), []).append(plan)
     sizes: list[int] = []
     for group in places.values():
-        state = await rehearse(group[0].compression, model)
+        state = await compress(group[0].compression, 0, model)
         costs.history_tokens += state.original_tokens / len(places)
-        costs.states += settings.epochs
+        costs.states += epochs
         compressing = Tokens(
             sum(cycle.model_calls for cycle in state.cycles),
             sum(cycle.input_tokens for cycle in state.cycles),
@@ -121,7 +158,7 @@ async def arm_costs(
         # Without a call, a target failed for what it cannot hold, whatever a model would reply.
         certain = state.status in TOO_LARGE or (arm.budget is not None and not compressing.calls)
         if state.status != "ok" and (not calls_model or certain):
-            costs.failing[f"{state.status}: {state.failure}"] += settings.epochs
+            costs.failing[f"{state.status}: {state.failure}"] += epochs
             size = None
         elif state.status != "ok":
             # A real model's reply is unknown, and some strategies need their vendor.
@@ -129,23 +166,16 @@ async def arm_costs(
             costs.unrehearsed = costs.unrehearsed or f"{state.status}: {state.failure}"
             compressing = await _assumed(group[0].compression, assumptions)
             size = min(assumptions.state_tokens, state.original_tokens)
-        costs.compressing += compressing.times(settings.epochs)
+        costs.add("compressor", compressing.times(epochs))
         if size is None:
             continue
         sizes.append(size)
         about = _AboutState(group, state, size, settings, assumptions)
-        costs.answering += about.answering().times(settings.epochs)
-        if limits := settings.fetch_limits:
-            calls = min(assumptions.refetch_calls, limits.calls)
-            fetched = min(calls * assumptions.refetch_tokens_per_call, limits.tokens)
-            # Each later request sends again what the calls before it returned.
-            likely = about.refetching(limits, calls, fetched * (calls + 1) / 2)
-            most = about.refetching(limits, limits.calls, limits.tokens * limits.calls)
-            costs.refetching += likely.times(settings.epochs)
-            costs.refetching_at_most += most.times(settings.epochs)
-        costs.grading += about.grading().times(settings.epochs)
+        costs.add("answerer", about.answering().times(epochs))
+        costs.add("refetch", about.refetching().times(epochs))
+        costs.add("grader", about.grading().times(epochs))
         # Epochs of a strategy without a model share one state, which is read once.
-        costs.reading += about.reading().times(settings.epochs if calls_model else 1)
+        costs.add("reader", about.reading().times(epochs if calls_model else 1))
     costs.state_tokens = sum(sizes) / len(sizes) if sizes else 0.0
     return costs
 
@@ -161,13 +191,6 @@ async def _assumed(plan: CompressionPlan, assumptions: Assumptions) -> Tokens:
     return Tokens(len(plan.cuts), fed, assumptions.summary_tokens * len(plan.cuts))
 
 
-def _reply_tokens(request: GradingRequest, assumptions: Assumptions) -> float:
-    return (
-        len(request.criteria) * assumptions.grader_tokens_per_criterion
-        + len(request.facts) * assumptions.grader_tokens_per_fact
-    )
-
-
 @dataclass(frozen=True)
 class _AboutState:
     """The questions about one state in one epoch."""
@@ -180,48 +203,56 @@ class _AboutState:
     assumptions: Assumptions
 
     def answering(self) -> Tokens:
-        counter, tokens = token_counter(), Tokens()
-        prefix = self.size + counter.count(question_preamble())
-        for plan in self.plans:
-            asked = prefix + counter.count(plan.probe.question) + MESSAGE_OVERHEAD
-            tokens += Tokens(1, asked, self.assumptions.answer_tokens)
-        tokens = tokens.times(self.settings.answers)
+        prefix = self.size + token_counter().count(question_preamble())
+        questions = [prefix + self._question(plan) for plan in self.plans]
+        answers = len(questions) * self.assumptions.answer_tokens
+        tokens = Tokens(len(questions), sum(questions), answers).times(self.settings.answers)
         return tokens.sharing(prefix, self.assumptions.cached_prefix_tokens)
 
-    def refetching(self, limits: FetchLimits, calls: float, sent_again: float) -> Tokens:
-        """Return the cost of the second answers.
-
-        Args:
-            limits: What the model is told of.
-            calls: Tool calls of each answer, one in a request.
-            sent_again: Tokens of what they return, summed over the requests that send them.
-        """
-        counter, tokens = token_counter(), Tokens()
-        prefix = self.size + counter.count(instructions(limits))
-        reply = self.assumptions.refetch_reply_tokens
+    def refetching(self) -> Tokens:
+        """Return the cost of the second answers, if there are any."""
+        if (limits := self.settings.fetch_limits) is None:
+            return Tokens()
+        given = self.assumptions
+        calls = min(given.refetch_calls, limits.calls)
+        fetched = min(calls * given.refetch_tokens_per_call, limits.tokens)
+        prefix = self.size + token_counter().count(instructions(limits))
+        tokens = Tokens()
         for plan in self.plans:
-            asked = prefix + counter.count(plan.probe.question) + MESSAGE_OVERHEAD
-            sent = (calls + 1) * (asked + calls * reply / 2) + sent_again
-            tokens += Tokens(0, sent, calls * reply + self.assumptions.answer_tokens)
-        tokens.calls = round((calls + 1) * len(self.plans))
-        tokens = tokens.times(self.settings.answers)
-        return tokens.sharing(prefix, self.assumptions.cached_prefix_tokens)
+            asked = prefix + self._question(plan)
+            # Each request sends again what the calls before it returned, and their replies.
+            again = fetched * (calls + 1) / 2 + (calls + 1) * calls * given.refetch_reply_tokens / 2
+            replies = calls * given.refetch_reply_tokens + given.answer_tokens
+            tokens += Tokens(calls + 1, (calls + 1) * asked + again, replies)
+        return tokens.times(self.settings.answers).sharing(prefix, given.cached_prefix_tokens)
 
     def grading(self) -> Tokens:
-        shown = 0 if self.settings.grader_context == "none" else self._shown()
+        """Return the cost of grading first and second answers."""
+        given, shown = self.assumptions, self._shown()
+        shown = 0 if self.settings.grader_context == "none" else shown
         counter, tokens, prefix = token_counter(), Tokens(), 0
         for plan in self.plans:
-            request = self._request(plan)
+            rubric = load_rubric(plan.language)
+            request = grading_request(
+                rubric=rubric,
+                criteria=rubric.criteria_for(plan.probe, self.settings.criteria),
+                probe=plan.probe,
+                answer="",
+                state=StateRecord(state_id="", status="ok"),
+                context=[],
+                grader_context="none",
+            )
             system, user = request.messages
             question = user.content[-1] if isinstance(user.content, list) else user.content
             text = question.text if isinstance(question, ContentText) else str(question)
             begins = counter.message(system) + shown
             prefix = prefix or begins
-            ends = counter.count(text) + MESSAGE_OVERHEAD
-            sent = begins + ends + self.assumptions.answer_tokens
-            tokens += Tokens(1, sent, _reply_tokens(request, self.assumptions))
+            sent = begins + counter.count(text) + MESSAGE_OVERHEAD + given.answer_tokens
+            reply = len(request.criteria) * given.grader_tokens_per_criterion
+            reply += len(request.facts) * given.grader_tokens_per_fact
+            tokens += Tokens(1, sent, reply)
         tokens = tokens.times(self.settings.answers * (2 if self.settings.fetch_limits else 1))
-        return tokens.sharing(prefix, self.assumptions.cached_prefix_tokens)
+        return tokens.sharing(prefix, given.cached_prefix_tokens)
 
     def reading(self) -> Tokens:
         """Return the cost of reading the state for facts."""
@@ -234,28 +265,17 @@ class _AboutState:
         facts = sum(len(probe.facts) for probe in asked)
         return Tokens(len(requests), sent, facts * self.assumptions.reader_tokens_per_fact)
 
+    def _question(self, plan: ProbePlan) -> int:
+        return token_counter().count(plan.probe.question) + MESSAGE_OVERHEAD
+
     def _shown(self) -> int:
         """Return the tokens of the state in a grader's request."""
         if not self.state.readable:
             return 0
-        return self.size if self.state.status != "ok" else _context_tokens(self.state.messages)
-
-    def _request(self, plan: ProbePlan) -> GradingRequest:
-        """Return the request to a grader, without the state and the answer."""
-        rubric = load_rubric(plan.language)
-        return grading_request(
-            rubric=rubric,
-            criteria=rubric.criteria_for(plan.probe, self.settings.criteria),
-            probe=plan.probe,
-            answer="",
-            state=StateRecord(state_id="", status="ok"),
-            context=[],
-            grader_context="none",
-        )
-
-
-def _context_tokens(messages: Sequence[ChatMessage]) -> int:
-    return token_counter().count(one_line_json({"compacted_context": render_messages(messages)}))
+        if self.state.status != "ok":
+            return self.size
+        shown = {"compacted_context": render_messages(self.state.messages)}
+        return token_counter().count(one_line_json(shown))
 
 
 _PRICES: TypeAdapter[dict[str, ModelCost]] = TypeAdapter(dict[str, ModelCost])

@@ -1,4 +1,9 @@
-"""Estimate the cost of a sweep, and the smallest true difference that it could detect."""
+"""Estimate the cost of a sweep, and the smallest true difference that it could detect.
+
+The arms are rehearsed (`costs.py`), and their calls added up by model and role. The difference that
+two arms must have to be told apart follows from the design and from assumed variances
+(``assumptions.yaml``).
+"""
 
 import math
 import sys
@@ -7,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict, replace
+from pathlib import Path
 from statistics import harmonic_mean
 from typing import Any
 
@@ -27,32 +33,29 @@ from compression_eval.analysis.statistics.power import (
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.errors import lacking, passed_over
-from compression_eval.grading.rubric import (
-    KNOWLEDGE,
-    MAX_SCORE,
-    OVERALL,
-    CriteriaMode,
-    load_rubric,
-)
+from compression_eval.fixtures.writing import versioned_json
+from compression_eval.grading.rubric import MAX_SCORE
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.plans import ProbePlan
 from compression_eval.sharing import has_prompt_cache
-from compression_eval.sweeping.costs import ArmCosts, Tokens, arm_costs, price_of
-from compression_eval.sweeping.planning import SweepPlan
-from compression_eval.sweeping.rehearsal import rehearsing_model
-from compression_eval.sweeping.settings import SweepSettings
-from compression_eval.sweeping.spreads import Assumptions, shipped, spreads_of
+from compression_eval.sweeping.arms import rehearsing_model
+from compression_eval.sweeping.costs import (
+    ArmCosts,
+    Assumptions,
+    Tokens,
+    arm_costs,
+    assumed,
+    price_of,
+    read_prices,
+)
+from compression_eval.sweeping.planning import SweepPlan, sweep_plan
+from compression_eval.sweeping.settings import settings_of, sweep_options
+from compression_eval.terminal import CleanCommand, examples
 from compression_eval.text.printable import printable
 from compression_eval.text.tables import Table, table_lines
 
 _ROLES = ("answerer", "refetch", "grader", "compressor")
 _OTHER_EPOCHS = (2, 3, 5, 10)
-
-_BASIS = {
-    "computed": "its states were computed",
-    "rehearsed": "rehearsed with the embedded model in the place of the compressor",
-    "assumed": "could not be rehearsed: its states and summaries are assumed",
-}
 
 
 class RoleCosts(BaseModel):
@@ -66,24 +69,11 @@ class RoleCosts(BaseModel):
     shared_prefix_tokens: int
     """Input tokens that an earlier call about the same state has sent; 0 without a cache."""
     dollars: float | None = None
-    """None if its price is unknown."""
-    dollars_without_cache: float | None = None
-
-
-class SecondAnswers(BaseModel, frozen=True):
-    """What the second answers, with tools, are taken to need, and what they cannot exceed."""
-
-    calls_each: float
-    """Tool calls; likewise `tokens_each`, those that the calls return."""
-    tokens_each: float
-    calls_limit: int
-    tokens_limit: int
-    at_most: list[RoleCosts]
-    """Of each model, where every answer uses up both limits."""
+    """With these tokens read from the vendor's cache; None if its price is unknown."""
 
 
 class Detectable(BaseModel, frozen=True):
-    """The detectable difference between two arms of one design, on a scale from 0 to 5.
+    """The detectable difference of knowledge between two arms of one design, from 0 to 5.
 
     None if no difference on that scale is detectable.
     """
@@ -106,55 +96,43 @@ class Estimate(BaseModel):
     arms: list[dict[str, Any]]
     roles: list[RoleCosts]
     """``refetch`` are the answerer's second answers, as they are taken to be."""
-    refetch: SecondAnswers | None
-    """None without second answers."""
     assumptions: dict[str, Any]
     margin: float
     power: float = WANTED
-    variances: dict[str, dict[str, float]]
-    detectable: dict[str, Detectable]
-    """By measure."""
+    variances: dict[str, float]
     detectable_by_compressions: dict[str, Detectable]
-    """For the measure that decides."""
-    notes: list[str]
 
 
 def estimate(
-    plan: SweepPlan,
-    prices: Mapping[str, ModelCost],
-    logs: Sequence[str] = (),
-    margin: float = DEFAULT_THRESHOLD,
+    plan: SweepPlan, prices: Mapping[str, ModelCost], margin: float = DEFAULT_THRESHOLD
 ) -> Estimate:
     """Return the estimate of a sweep; no model but the embedded one is called.
 
     Args:
         plan: The plan of the sweep.
         prices: By model, in dollars per million tokens; they override Inspect's.
-        logs: Logs for spreads and lengths of replies; the shipped assumptions if none.
         margin: The loss of knowledge (0 to 5) that a comparison must detect.
     """
-    _require_scipy()
-    variances, assumptions, notes = spreads_of(logs, shipped())
+    try:
+        import scipy.stats  # noqa: F401
+    except ImportError as error:
+        raise lacking("estimate", "analysis") from error
+    assumptions = assumed()
     planned = {arm.label: list(plan.dataset(arm).plans.values()) for arm in plan.arms}
     if plan.passed_over:
         click.echo(passed_over(plan.passed_over), err=True)
     # Inspect prints a banner on stdout with its first model.
     with redirect_stdout(sys.stderr):
         arms = anyio.run(_rehearsed, plan, planned, assumptions)
-    widest = planned[plan.widest.label]
-    design, conversations = _design(widest, plan.settings)
-
-    graded_on = [(each, _measures(each, plan.settings.criteria)) for each in widest]
-
-    def found(measure: str, states: int) -> Detectable:
-        graded = [each for each, measures in graded_on if measure in measures]
-        if not graded:
-            return Detectable(here=None, elsewhere=None, passes=0.0)
-        own, fixtures = _design(graded, plan.settings)
-        own = replace(own, states=states)
-        return smallest_difference(own, fixtures, variances[measure], margin)
-
-    decides = next(iter(variances))
+    sizes = Counter(id(each.compression) for each in planned[plan.widest.label])
+    conversations = len({e.compression.fixture.name for e in planned[plan.widest.label]})
+    design = Design(
+        fixtures=len(sizes),
+        # Conversations count the same: one with few probes adds more to the error of the mean.
+        probes=harmonic_mean(list(sizes.values())),
+        states=plan.settings.epochs,
+        answers=plan.settings.answers,
+    )
     return Estimate(
         models=plan.settings.models,
         samples=plan.samples,
@@ -172,46 +150,24 @@ def estimate(
                 "compressions": costs.states,
                 "failing": dict(costs.failing),
                 "calls": {
-                    "answerer": costs.answering.calls,
-                    "grader": costs.grading.calls,
-                    "reader": costs.reading.calls,
-                    "compressor": costs.compressing.calls,
-                    **({"refetch": costs.refetching.calls} if plan.settings.refetch else {}),
+                    role: round(costs.of(role).calls)
+                    for role in ("answerer", "grader", "reader", "compressor", "refetch")
+                    if role != "refetch" or plan.settings.refetch
                 },
             }
             for arm, costs in zip(plan.arms, arms, strict=True)
         ],
         roles=_roles(plan, arms, prices),
-        refetch=_second_answers(plan, arms, prices, assumptions),
         assumptions=assumptions.model_dump(mode="json", exclude={"variances"}),
         margin=margin,
-        variances={name: asdict(each) for name, each in variances.items()},
-        detectable={name: found(name, design.states) for name in variances},
+        variances=asdict(assumptions.variances),
         detectable_by_compressions={
-            str(states): found(decides, states)
+            str(states): smallest_difference(
+                replace(design, states=states), conversations, assumptions.variances, margin
+            )
             for states in sorted({*_OTHER_EPOCHS, design.states})
         },
-        notes=notes,
     )
-
-
-def _design(asked: Sequence[ProbePlan], settings: SweepSettings) -> tuple[Design, int]:
-    """Return the design for some probes, and the number of their conversations."""
-    sizes = Counter(id(each.compression) for each in asked)
-    design = Design(
-        fixtures=len(sizes),
-        # Conversations count the same: one with few probes adds more to the error of the mean.
-        probes=harmonic_mean(list(sizes.values())),
-        states=settings.epochs,
-        answers=settings.answers,
-    )
-    return design, len({each.compression.fixture.name for each in asked})
-
-
-def _measures(plan: ProbePlan, criteria: CriteriaMode) -> set[str]:
-    """Return what an answer is graded on: few questions are about files, for one."""
-    asked = load_rubric(plan.language).criteria_for(plan.probe, criteria)
-    return {KNOWLEDGE, OVERALL, *(each.dimension for each in asked)}
 
 
 async def _rehearsed(
@@ -234,11 +190,12 @@ def _roles(
     for costs in arms:
         for model in plan.settings.models:
             graders = plan.settings.roles.get("grader") or [model]
-            parts = [("answerer", model, costs.answering), ("refetch", model, costs.refetching)]
-            parts.extend(("grader", name, costs.grading) for name in graders)
+            parts = [("answerer", model, costs.of("answerer"))]
+            parts.append(("refetch", model, costs.of("refetch")))
+            parts.extend(("grader", name, costs.of("grader")) for name in graders)
             if graders[0] != EMBEDDED_MODEL:
-                parts.append(("grader", graders[0], costs.reading))
-            parts.append(("compressor", compressor[0] if compressor else model, costs.compressing))
+                parts.append(("grader", graders[0], costs.of("reader")))
+            parts.append(("compressor", (compressor or [model])[0], costs.of("compressor")))
             for role, name, tokens in parts:
                 totals[role, name] = totals.get((role, name), Tokens()) + tokens
     ordered = sorted(totals, key=lambda key: _ROLES.index(key[0]))
@@ -249,63 +206,27 @@ def _roles(
     ]
 
 
-def _second_answers(
-    plan: SweepPlan,
-    arms: Sequence[ArmCosts],
-    prices: Mapping[str, ModelCost],
-    assumptions: Assumptions,
-) -> SecondAnswers | None:
-    if (limits := plan.settings.fetch_limits) is None:
-        return None
-    calls = min(assumptions.refetch_calls, limits.calls)
-    most = sum((costs.refetching_at_most for costs in arms), Tokens())
-    return SecondAnswers(
-        calls_each=calls,
-        tokens_each=min(calls * assumptions.refetch_tokens_per_call, limits.tokens),
-        calls_limit=limits.calls,
-        tokens_limit=limits.tokens,
-        at_most=[
-            _priced("refetch", name, most, price_of(name, prices)) for name in plan.settings.models
-        ],
-    )
-
-
 def _priced(role: str, model: str, tokens: Tokens, price: ModelCost | None) -> RoleCosts:
-    caches = has_prompt_cache(model)
-    costs = RoleCosts(
+    shared = round(tokens.shared) if has_prompt_cache(model) else 0
+    sent, written = round(tokens.input), round(tokens.output)
+    usage = ModelUsage(
+        input_tokens=sent - shared, output_tokens=written, input_tokens_cache_read=shared
+    )
+    return RoleCosts(
         role=role,
         model=model,
-        calls=tokens.calls,
-        input_tokens=round(tokens.input),
-        output_tokens=round(tokens.output),
-        shared_prefix_tokens=round(tokens.repeated) if caches else 0,
+        calls=round(tokens.calls),
+        input_tokens=sent,
+        output_tokens=written,
+        shared_prefix_tokens=shared,
+        dollars=compute_model_cost(price, usage) if price else None,
     )
-    if price is None:
-        return costs
-    whole = ModelUsage(input_tokens=costs.input_tokens, output_tokens=costs.output_tokens)
-    costs.dollars_without_cache = costs.dollars = compute_model_cost(price, whole)
-    if caches:
-        shared = ModelUsage(
-            input_tokens=round(tokens.input - tokens.first - tokens.repeated),
-            output_tokens=costs.output_tokens,
-            input_tokens_cache_write=round(tokens.first),
-            input_tokens_cache_read=round(tokens.repeated),
-        )
-        costs.dollars = compute_model_cost(price, shared)
-    return costs
-
-
-def _require_scipy() -> None:
-    try:
-        import scipy.stats  # noqa: F401
-    except ImportError as error:
-        raise lacking("estimate", "analysis") from error
 
 
 def smallest_difference(
     design: Design, conversations: int, variances: Variances, margin: float
 ) -> Detectable:
-    """Return the difference that a design detects four times out of five, if that measure decides.
+    """Return the difference that a design detects four times out of five.
 
     Args:
         design: Of each of the two arms; its fixtures are counted once per cut.
@@ -335,16 +256,53 @@ def _elsewhere(design: Design, conversations: int, variances: Variances) -> floa
     freedom = conversations - 1
     limit = float(t.ppf(0.5 + LEVEL / 2, freedom))
 
-    def lacking(ratio: float) -> float:
+    def missing(ratio: float) -> float:
         return float(nct.sf(limit, freedom, ratio)) - WANTED
 
-    return float(brentq(lacking, 0.0, 10 * limit)) * error
+    return float(brentq(missing, 0.0, 10 * limit)) * error
 
 
-def as_text(result: Estimate, plan: SweepPlan) -> str:
-    """Return an estimate as text for a terminal."""
+@click.command(
+    "estimate",
+    cls=CleanCommand,
+    epilog=examples(
+        "estimate --arms anchored,regenerative --models openai/gpt-5",
+        "estimate sweep.yaml --prices prices.yaml",
+        "estimate --arms anchored --epochs 6 --answers 2 --json",
+    ),
+)
+@sweep_options
+@click.option(
+    "--margin",
+    "--threshold",
+    "margin",
+    type=click.FloatRange(min=0, min_open=True, max=5),
+    default=0.3,
+    show_default=True,
+    help="The loss of knowledge (0 to 5) that a comparison is not to let pass.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def estimate_command(
+    file: Path | None,
+    prices: Path | None,
+    margin: float,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Say what a sweep would cost and what it could tell, before anything is spent.
+
+    Takes what sweep takes. The states of mechanical strategies are computed; summarising ones are
+    rehearsed with the embedded model in the place of theirs, so that what they would be fed is
+    counted and not guessed. No model is called.
+    """
+    settings, known = settings_of(file, options), read_prices(prices)
+    plan = sweep_plan(settings)
+    result = estimate(plan, known, margin)
+    if as_json:
+        click.echo(versioned_json(result.model_dump(mode="json")), nl=False)
+        return
     parts = (_head(result, plan), _arms(result), role_lines(result), _detecting(result))
-    return "\n\n".join("\n".join(lines) for lines in parts)
+    click.echo("\n\n".join("\n".join(lines) for lines in parts))
 
 
 def _head(result: Estimate, plan: SweepPlan) -> Iterator[str]:
@@ -379,12 +337,11 @@ def _arms(result: Estimate) -> Iterator[str]:
     for arm in result.arms:
         note = f"{arm['arm']}: {arm['note']}" if arm["note"] else ""
         yield from textwrap.wrap(note, 78, initial_indent="  ", subsequent_indent="    ")
-    for basis in dict.fromkeys(arm["basis"] for arm in result.arms):
-        yield f"  {basis}: {_BASIS[basis]}"
+    yield "  computed: no model compresses; rehearsed: the embedded model did, in another's place"
     for arm in result.arms:
         label = printable(arm["arm"])
         if arm["unrehearsed"]:
-            yield f"  {label}: {printable(arm['unrehearsed'], 160)}"
+            yield f"  {label}: assumed, for {printable(arm['unrehearsed'], 160)}"
         for reason, count in arm["failing"].items():
             yield (
                 f"  WARNING {label}: {count} of {arm['compressions']} compressions will fail, "
@@ -397,7 +354,6 @@ def role_lines(result: Estimate) -> Iterator[str]:
     if not result.roles:
         yield "No model would be called: every compression will fail."
         return
-    caching = [role for role in result.roles if has_prompt_cache(role.model)]
     yield "Calls and tokens by role:"
     heads = ("role", "model", "calls", "tokens in", "shared prefix", "tokens out", "dollars")
     rows = [
@@ -406,7 +362,7 @@ def role_lines(result: Estimate) -> Iterator[str]:
             role.model,
             f"{role.calls:,}",
             f"{role.input_tokens:,}",
-            f"{role.shared_prefix_tokens:,}" if role in caching else "-",
+            f"{role.shared_prefix_tokens:,}" if has_prompt_cache(role.model) else "-",
             f"{role.output_tokens:,}",
             "unknown" if role.dollars is None else f"{role.dollars:,.2f}",
         )
@@ -416,76 +372,55 @@ def role_lines(result: Estimate) -> Iterator[str]:
     known = [role.dollars for role in result.roles if role.dollars is not None]
     unknown = sorted({role.model for role in result.roles if role.dollars is None})
     if known:
-        rest = " of what is known" if unknown else ""
-        saved = sum(role.dollars_without_cache or 0.0 for role in result.roles) - sum(known)
-        yield f"  together ${sum(known):,.2f}{rest}; shared prefixes save ${saved:,.2f}"
+        yield f"  together ${sum(known):,.2f}{' of what is known' if unknown else ''}"
     if unknown:
         listed = ", ".join(printable(name) for name in unknown)
         yield f"  price unknown: {listed}; give prices with --prices FILE"
-    lengths = result.assumptions
-    if second := result.refetch:
-        assumed = lengths["refetch_calls"] == shipped().refetch_calls
-        yield (
-            f"  refetch: second answers, taken to make {second.calls_each:.1f} tool calls each "
-            f"({'assumed' if assumed else 'as in the logs'}) that return {second.tokens_each:,.0f}"
+    given = result.assumptions
+    lines = [
+        f"Tokens out are {given['answer_tokens']:.0f} an answer, "
+        f"{given['grader_tokens_per_criterion']:.0f} a graded criterion and "
+        f"{given['grader_tokens_per_fact']:.0f} a fact (assumed), and a summary as large as it "
+        "may be; reasoning, tool definitions, repairs and retries are not counted.",
+    ]
+    if any(role.role == "refetch" for role in result.roles):
+        lines.append(
+            f"refetch: second answers, taken to make up to {given['refetch_calls']:.1f} tool calls "
+            f"each that return {given['refetch_tokens_per_call']:,.0f} tokens each."
         )
-        yield (
-            f"  tokens (assumed). The limits, {second.calls_limit} calls and "
-            f"{second.tokens_limit:,} tokens, allow at most, with such replies:"
+    if any(role.shared_prefix_tokens for role in result.roles):
+        lines.append(
+            "Shared prefix: of the tokens in, those that an earlier call about the same state has "
+            "sent. They are priced as read from the vendor's cache, which no vendor promises."
         )
-        for each in second.at_most:
-            money = "" if each.dollars is None else f", ${each.dollars:,.2f}"
-            yield (
-                f"    {printable(each.model)}: {each.calls:,} calls, {each.input_tokens:,} tokens "
-                f"in, {each.output_tokens:,} out{money}"
-            )
-    yield (
-        f"  Tokens out are {lengths['answer_tokens']:.0f} an answer, "
-        f"{lengths['grader_tokens_per_criterion']:.0f} a graded criterion and "
-        f"{lengths['grader_tokens_per_fact']:.0f} a fact "
-        f"({'as in the logs' if lengths['source'].startswith('from ') else 'assumed'}), and a "
-        "summary as"
-    )
-    yield "  large as it may be; reasoning, tool definitions, repairs and retries are not counted."
-    if caching:
-        yield (
-            "  Shared prefix: of the tokens in, those that an earlier call about the same state "
-            "has sent. Taken to be"
-        )
-        yield (
-            f"  read from the vendor's cache if it has {lengths['cached_prefix_tokens']:,} tokens, "
-            "which no vendor promises."
-        )
+    for line in lines:
+        yield from textwrap.wrap(line, 98, initial_indent="  ", subsequent_indent="  ")
 
 
 def _detecting(result: Estimate) -> Iterator[str]:
     yield (
-        f"Smallest true difference between two arms that is found in {WANTED:.0%} of runs (0 to "
-        f"5), and how often one of two equal arms is not worse by more than {result.margin:.2f}:"
+        f"Smallest true difference of knowledge between two arms that is found in {WANTED:.0%} of "
+        "runs (0 to 5),"
     )
-    measures = result.detectable
-    if len(set(measures.values())) == 1:
-        measures = {"any dimension": next(iter(measures.values()))}
-    heads = ("measure", "on these conversations", "for new conversations", "equal arms pass")
-    rows = [(name.replace("_", " "), *_shown(each)) for name, each in measures.items()]
-    yield from _indented(Table(heads, rows))
-    yield "  knowledge, by compressions of each conversation:"
-    heads = ("compressions", "on these", "for new", "equal pass")
-    rows = [(str(n), *_shown(each)) for n, each in result.detectable_by_compressions.items()]
-    yield from _indented(Table(heads, rows, names=0), "    ")
+    yield (
+        f"and how often one of two equal arms is not worse by more than {result.margin:.2f}, by "
+        "compressions of each conversation:"
+    )
+    heads = ("compressions", "on these conversations", "for new conversations", "equal arms pass")
+    rows = [
+        (
+            states,
+            *("none" if value is None else f"{value:.2f}" for value in (each.here, each.elsewhere)),
+            f"{each.passes:.0%}",
+        )
+        for states, each in result.detectable_by_compressions.items()
+    ]
+    yield from _indented(Table(heads, rows, names=0))
     yield f"  Variances {result.assumptions['source']}."
-    yield from (f"  Note: {note}." for note in result.notes)
     if result.design["states"] < 2:
         yield "  WARNING: with one compression of each, no difference can be told from noise."
     yield "  Arms that call no model come out the same every time; for them this is too careful."
 
 
-def _indented(table: Table, indent: str = "  ") -> Iterator[str]:
-    return (indent + line for line in table_lines(table))
-
-
-def _shown(each: Detectable) -> tuple[str, str, str]:
-    here, elsewhere = (
-        "none" if value is None else f"{value:.2f}" for value in (each.here, each.elsewhere)
-    )
-    return here, elsewhere, f"{each.passes:.0%}"
+def _indented(table: Table) -> Iterator[str]:
+    return ("  " + line for line in table_lines(table))

@@ -1,25 +1,55 @@
-"""Turn settings into tasks: every arm with every model."""
+"""What a sweep runs, every arm with every model, and what of it a folder holds already.
 
+The logs of a folder say what they were made from: the arm and its arguments, models, roles and
+options, and digests of fixtures, banks, prompts and rubrics. Inspect's eval sets refuse logs of
+anything else; `refuse_other_work` says first what has changed.
+"""
+
+import json
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextvars import Context
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
+from zipfile import BadZipFile
 
 from inspect_ai import Epochs, Task, task_with
+from inspect_ai.log import (
+    EvalLog,
+    EvalSpec,
+    list_eval_logs,
+    read_eval_log,
+    read_eval_log_sample_summaries,
+)
 from inspect_ai.model import GenerateConfig, Model
 
-from compression_eval.analysis.arms import FITTED, fitted_to
 from compression_eval.arguments import TaskArguments
 from compression_eval.dataset import PlannedDataset, dataset_of
 from compression_eval.errors import DataError, PassedOverError, shorten
-from compression_eval.fixtures.loading import FixtureSource
+from compression_eval.fixtures.finding_files import is_address, local_path
+from compression_eval.fixtures.digests import digest
 from compression_eval.inspect_models import EMBEDDED_MODEL
-from compression_eval.sweeping.arms import Arm, TaskKey, sweep_arms
-from compression_eval.sweeping.settings import SweepSettings
+from compression_eval.sweeping.arms import Arm, TaskKey, sweep_arms, task_key
+from compression_eval.sweeping.settings import SHARED, SweepSettings
 from compression_eval.task import arm_task_name, compression, with_models
-from compression_eval.terminal import named_model
+from compression_eval.terminal import named_model, plain_error
+from compression_eval.versioning import MADE_FROM
+
+_QUOTED = re.compile("[#?]|%[0-9A-Fa-f]{2}")
+"""In a path: what Inspect reads as part of an address."""
+
+_BESIDE_RESULTS = {
+    *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections"),
+    *("adaptive_connections", "batch", "cache", "cache_prompt"),
+}
+"""Generation options that change how calls are made but not their results."""
+
+_MAY_BE_SECRET = ("model argument", "generation option extra_")
+"""Beginnings of the names of settings that are shown as digests."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +59,6 @@ class SweepPlan:
     settings: SweepSettings
     """The settings with the chosen models, and the embedded one as the default grader."""
     arms: list[Arm]
-    parts: int = 1
-    """Into how many the fixtures are divided, each with logs of its own."""
 
     @property
     def epochs(self) -> int:
@@ -55,12 +83,7 @@ class SweepPlan:
 
         They differ if an arm skips fixtures that others take, as ``recorded`` does.
         """
-        return {label: sum(sizes.values()) for label, (sizes, _) in self._found.items()}
-
-    def size_of(self, arm: Arm, sources: Iterable[FixtureSource]) -> int:
-        """Return the samples of an arm and one model in one epoch, from some of the fixtures."""
-        sizes, _ = self._found[arm.label]
-        return sum(sizes.get(source.origin, 0) for source in sources)
+        return {label: samples for label, (samples, _) in self._found.items()}
 
     @property
     def widest(self) -> Arm:
@@ -76,32 +99,29 @@ class SweepPlan:
     def passed_over(self) -> list[PassedOverError]:
         """Skipped fixtures and cuts, with the arms if not skipped by all."""
         arms: dict[str, list[str]] = {}
-        errors: dict[str, PassedOverError] = {}
         for label, (_, reasons) in self._found.items():
-            for error in reasons:
-                errors.setdefault(str(error), error)
-                arms.setdefault(str(error), []).append(label)
+            for text in dict.fromkeys(map(str, reasons)):
+                arms.setdefault(text, []).append(label)
         return [
-            error
-            if len(arms[text]) == len(self.arms)
-            else PassedOverError(f"for {', '.join(arms[text])}: {text}")
-            for text, error in errors.items()
+            PassedOverError(
+                text if len(labels) == len(self.arms) else f"for {', '.join(labels)}: {text}"
+            )
+            for text, labels in arms.items()
         ]
 
     @cached_property
-    def _found(self) -> dict[str, tuple[dict[str, int], list[PassedOverError]]]:
-        """Number of samples by fixture, and skipped fixtures, by the label of the arm."""
-        by_label: dict[str, tuple[dict[str, int], list[PassedOverError]]] = {}
-        usual: tuple[dict[str, int], list[PassedOverError]] | None = None
+    def _found(self) -> dict[str, tuple[int, list[PassedOverError]]]:
+        """Number of samples, and skipped fixtures, by the label of the arm."""
+        planned: dict[str, tuple[int, list[PassedOverError]]] = {}
+        found = {}
         for arm in self.arms:
-            own = arm.spec.compressor.unsupported is not None
-            if own or usual is None:
+            # Only a strategy that cannot take every fixture has samples of its own.
+            own = arm.label if arm.spec.compressor.unsupported is not None else ""
+            if own not in planned:
                 dataset = self.dataset(arm)
-                by_label[arm.label] = dataset.sizes, dataset.passed_over
-                usual = usual if own else by_label[arm.label]
-            else:
-                by_label[arm.label] = usual
-        return by_label
+                planned[own] = len(dataset.samples), dataset.passed_over
+            found[arm.label] = planned[own]
+        return found
 
     def tasks(self) -> Iterator[Task]:
         """Yield the task of each arm and model."""
@@ -110,11 +130,23 @@ class SweepPlan:
         for arm in self.arms:
             for name, model in models:
                 # Each model has its own task, because a task's log names the model that answers.
-                # In a context of its own: to one of an earlier sweep in this process Inspect would
-                # tell the task that no model was chosen, and the embedded one would grade.
-                created = Context().run(compression, **arm.arguments)
-                task = with_models(_named_by_budget(created, arm), name, roles)
+                task = with_models(self.task_of(arm), name, roles)
                 yield task_with(task, model=model, epochs=Epochs(self.epochs, "mean"))
+
+    def task_of(self, arm: Arm) -> Task:
+        """Return the task of an arm, for any model."""
+        # In a context of its own: to one of an earlier sweep in this process Inspect would
+        # tell the task that no model was chosen, and the embedded one would grade.
+        created = Context().run(compression, **arm.arguments)
+        if not arm.fitted:
+            return created
+        from compression_eval.analysis.arms import FITTED, fitted_to
+
+        # It is named by the budget that was asked for, not by the argument fitted to it.
+        derived, budget = f"{arm.fitted['argument']}=", f"budget={fitted_to(arm.fitted)}"
+        tags = [budget if tag.startswith(derived) else tag for tag in created.tags or []]
+        metadata = {**(created.metadata or {}), FITTED: dict(arm.fitted)}
+        return task_with(created, name=arm_task_name(tags), tags=tags, metadata=metadata)
 
     def check_models(self) -> None:
         """Raise if a model cannot be created."""
@@ -134,16 +166,6 @@ class SweepPlan:
         )
 
 
-def _named_by_budget(created: Task, arm: Arm) -> Task:
-    """Return a task named by the budget that was asked for, not by the argument fitted to it."""
-    if not arm.fitted:
-        return created
-    derived, budget = f"{arm.fitted['argument']}=", f"budget={fitted_to(arm.fitted)}"
-    tags = [budget if tag.startswith(derived) else tag for tag in created.tags or []]
-    metadata = {**(created.metadata or {}), FITTED: dict(arm.fitted)}
-    return task_with(created, name=arm_task_name(tags), tags=tags, metadata=metadata)
-
-
 def sweep_plan(settings: SweepSettings) -> SweepPlan:
     """Return the plan for the settings, with defaults filled in."""
     named = os.environ.get("INSPECT_EVAL_MODEL", "").split(",")
@@ -153,3 +175,156 @@ def sweep_plan(settings: SweepSettings) -> SweepPlan:
         update["roles"] = {"grader": [EMBEDDED_MODEL], **settings.roles}
     settings = settings.model_copy(update=update)
     return SweepPlan(settings, sweep_arms(settings))
+
+
+def log_folder(text: str) -> Path:
+    """Return a folder for logs; one at an address behaves as one on this machine."""
+    text = local_path(text)
+    if not is_address(text):
+        return Path(text)
+    from upath import UPath  # Inspect's own way to such folders
+
+    # Other workers write meanwhile, which a kept listing would hide.
+    return cast(Path, UPath(text, use_listings_cache=False))
+
+
+def folder_logs(folder: Path, *, set_aside: bool = False) -> list[EvalLog]:
+    """Return the headers of the logs in a folder, oldest first.
+
+    A log that a kill left half-written is left out, on which an eval set would fail.
+
+    Args:
+        folder: As of `log_folder`.
+        set_aside: Whether such a log is renamed, so that nothing takes it for one.
+
+    Raises:
+        DataError: The folder or a log cannot be read for another reason.
+    """
+    logs: list[EvalLog] = []
+    if not folder.is_dir():
+        return logs
+    for info in sorted(list_eval_logs(str(folder)), key=lambda info: info.mtime or 0.0):
+        try:
+            logs.append(read_eval_log(info, header_only=True))
+        except (ValueError, KeyError, EOFError, BadZipFile):
+            if set_aside:
+                path = log_folder(info.name)
+                path.rename(path.with_name(f"{path.name}.broken"))
+        except Exception as error:  # each store raises its own; the log itself may be whole
+            raise DataError(f"{info.name}: cannot be read: {plain_error(error)}") from error
+    return logs
+
+
+def finished_samples(folder: Path) -> Counter[TaskKey]:
+    """Return the number of samples without an error in a folder's current logs, by task."""
+    latest = {log.eval.task_id: log for log in folder_logs(folder)}
+    return Counter(
+        task_key(log.eval)
+        for log in latest.values()
+        for summary in read_eval_log_sample_summaries(log.location)
+        if summary.error is None and summary.completed
+    )
+
+
+def refuse_other_work(plan: SweepPlan, folder: Path, way_out: str = "") -> None:
+    """Raise if a folder was not made from a plan, or Inspect could not read its logs."""
+    refuse_unreadable(folder)
+    if changes := dict.fromkeys(_changes(plan, folder)):
+        way_out = way_out or (
+            f"Put this into a fresh folder: --fresh takes {fresh_folder(folder)}, or name one with "
+            "--log-dir."
+        )
+        listed = "".join(f"\n  {change}" for change in changes)
+        raise DataError(
+            f"{folder}: this folder was made from something else, and its results cannot be "
+            f"mixed with new ones. Changed since:{listed}\n{way_out}"
+        )
+
+
+def refuse_unreadable(folder: Path) -> None:
+    """Raise if Inspect takes the folder's path for another address."""
+    place = str(folder) if is_address(str(folder)) else str(folder.absolute())
+    if match := _QUOTED.search(place):
+        raise DataError(
+            f"log_dir: {place}: Inspect cannot read logs in a folder with {match[0]!r} in its path"
+        )
+
+
+def fresh_folder(folder: Path) -> Path:
+    """Return a folder beside one that does not exist yet: ``NAME-2`` and so on."""
+    number = 2
+    while (candidate := folder.with_name(f"{folder.name}-{number}")).exists():
+        number += 1
+    return candidate
+
+
+def _changes(plan: SweepPlan, folder: Path) -> Iterator[str]:
+    """Yield what differs between the logs in a folder and the tasks of a plan."""
+    arms = plan.by_task
+    known: dict[str, dict[str, Any]] = {}
+    for log in folder_logs(folder):
+        spec, arm = log.eval, arms.get(task_key(log.eval))
+        if arm is None:
+            name = ((spec.metadata or {}).get("compressor") or {}).get("name")
+            yield f"arm {name} ({spec.task}, {spec.model}): not among these arms and models"
+            continue
+        if arm.label not in known:
+            known[arm.label] = _planned(plan, arm)
+        before, now = _made(spec), known[arm.label]
+        for name in dict.fromkeys((*before, *now)):
+            if before.get(name) != now.get(name):
+                yield f"{name}: {_told(name, before)}, now {_told(name, now)}"
+        if (epochs := spec.config.epochs or 1) > plan.epochs:
+            yield f"epochs: {epochs}, now only {plan.epochs}"
+
+
+def _told(name: str, settings: Mapping[str, Any]) -> str:
+    value = settings.get(name)
+    if value is None:
+        return "none"
+    return digest(str(value))[:12] if name.startswith(_MAY_BE_SECRET) else str(value)
+
+
+def _planned(plan: SweepPlan, arm: Arm) -> dict[str, Any]:
+    """Return what decides the results of an arm, by name."""
+    settings = plan.settings
+    shared = {name: getattr(settings, name) for name in SHARED}
+    metadata = plan.task_of(arm).metadata or {}
+    config = GenerateConfig.model_validate(settings.generate)
+    roles = {str(role): names for role, names in settings.roles.items()}
+    return _decisive(shared, config, settings.model_args, roles, metadata)
+
+
+def _made(spec: EvalSpec) -> dict[str, Any]:
+    """Return what decided the results of a log, by name."""
+    bound = (spec.model_roles or {}).items()
+    roles = {
+        role: [each.model for each in (models if isinstance(models, list) else [models])]
+        for role, models in bound
+    }
+    metadata, config = spec.metadata or {}, spec.model_generate_config
+    return _decisive(spec.task_args, config, spec.model_args, roles, metadata)
+
+
+def _decisive(
+    arguments: Mapping[str, Any],
+    config: GenerateConfig,
+    model_args: Mapping[str, Any],
+    roles: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> dict[str, Any]:
+    # The files are known by their digests, and an arm runs to its end before failures are judged.
+    besides = ("fixtures", "probes", "max_failed")
+    shared = {name: arguments.get(name) for name in SHARED if name not in besides}
+    options = config.model_dump(mode="json", exclude_none=True, exclude=_BESIDE_RESULTS)
+    first: dict[str, Any] = next(
+        (value for name, value in metadata.items() if name.startswith(MADE_FROM)), {}
+    )
+    made = {
+        **{f"setting {name}": value for name, value in shared.items()},
+        **{f"generation option {name}": value for name, value in options.items()},
+        **{f"model argument {name}": value for name, value in model_args.items()},
+        **{f"role {name}": value for name, value in roles.items()},
+        **first,
+    }
+    return cast(dict[str, Any], json.loads(json.dumps(made, default=str)))

@@ -1,62 +1,62 @@
-"""Run a planned sweep through Inspect's eval sets, and report its outcome."""
+"""Run a planned sweep through Inspect's eval sets, on this machine or on a Ray cluster.
 
-import math
-import shlex
+Inspect finds finished tasks and samples in the folder's logs, takes up what is missing, and shows
+the progress. On a cluster the task of an arm and model is a unit of work: an eval set of its own in
+a folder of its own, which whoever comes next takes up when a worker dies.
+"""
+
+import os
+import re
+import socket
 import sys
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, redirect_stdout
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from statistics import fmean
+from types import ModuleType
 from typing import Any, Literal, cast
+from uuid import uuid4
 
+import click
 from inspect_ai import Task, eval_set
-from inspect_ai.log import (
-    EvalLog,
-    EvalSampleSummary,
-    read_eval_log_sample_summaries,
-    write_log_dir_manifest,
-)
+from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
 from inspect_ai.model import GenerateConfig, GenerateConfigArgs, ModelCost
 
-from compression_eval.analysis.arms import arm_names
-from compression_eval.analysis.columns import number
-from compression_eval.analysis.logs import Log
-from compression_eval.errors import DataError
+from compression_eval.engine import Engine
+from compression_eval.errors import DataError, one_line
 from compression_eval.fixtures.finding_files import is_address
-from compression_eval.grading.failures import RunFailures, run_failures
-from compression_eval.grading.metrics import MEAN, STDERR
-from compression_eval.grading.rubric import KNOWLEDGE
-from compression_eval.run_hooks import too_many_failed
-from compression_eval.sweeping.arms import task_key
+from compression_eval.fixtures.digests import digest
+from compression_eval.grading.failures import run_failures
+from compression_eval.inspect_models import EMBEDDED_MODEL
+from compression_eval.sweeping.arms import Arm
 from compression_eval.sweeping.costs import register_prices
-from compression_eval.sweeping.folder import (
-    finished_samples,
-    locked,
-    manifest_of,
+from compression_eval.sweeping.planning import (
+    SweepPlan,
+    folder_logs,
+    log_folder,
     refuse_other_work,
-    repair,
-    settle,
-    write_manifest,
+    sweep_plan,
 )
-from compression_eval.sweeping.planning import SweepPlan
-from compression_eval.sweeping.progress import progress
-from compression_eval.task import OFFLINE_TAG
+from compression_eval.sweeping.settings import ArmSettings, SweepSettings
 from compression_eval.terminal import plain_error
-from compression_eval.text.tables import Table, table_lines
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows
+    fcntl = None
+
+_LOCK = ".sweep.lock"
 
 _WRITES = 100
 """How often a log is written while its task runs; each time as a whole."""
 
 _MAX_SAMPLES = 200
 """Samples of a task at the same time, unless given: those that wait for a state do nothing else."""
-
-MAX_COMPARISONS = 6
-"""Maximum number of printed commands; the table has the names for others."""
-
-MAX_WIDTH = 80
-"""Columns above which a command takes two lines."""
 
 Display = Literal["full", "rich", "plain", "log", "none"]
 
@@ -71,37 +71,27 @@ class RunOptions:
     log_buffer: int | None = None
     """Samples buffered before a log is written; a hundredth of a task's if None."""
     display: Display | None = None
-    """One of Inspect's displays; by default our own bars or lines on stderr."""
+    """One of Inspect's displays; Inspect's own choice if None."""
     prices: Mapping[str, ModelCost] | None = None
     """Prices for the cost of every call in the logs."""
 
 
 def run_sweep(plan: SweepPlan, folder: Path, options: RunOptions) -> tuple[bool, list[EvalLog]]:
-    """Run the part of a plan that a folder does not hold yet."""
+    """Run the part of a plan that a folder does not hold yet.
+
+    Returns:
+        Whether everything is done, and the header of each task's log.
+    """
     # Inspect prints to stdout, which is reserved for how to continue.
     with redirect_stdout(sys.stderr):
         plan.check_models()
         # At an address who spreads the sweep has locked the whole.
         with nullcontext() if is_address(str(folder)) else locked(folder):
             refuse_other_work(plan, folder)
-            repair(folder)
+            folder_logs(folder, set_aside=True)
             tasks = list(plan.tasks())
-            # Only now, so that a plan that cannot be built leaves no manifest.
-            write_manifest(folder, manifest_of(plan))
-            arms, models = plan.by_task, plan.settings.models
-            shown = progress(
-                names={
-                    key: f"{arm.label} [{key[1]}]" if len(models) > 1 else arm.label
-                    for key, arm in arms.items()
-                },
-                sizes={key: plan.sizes[arm.label] * plan.epochs for key, arm in arms.items()},
-                done=finished_samples(folder),
-            )
-            with nullcontext() if options.display else shown:
-                register_prices(options.prices or {})
-                success, logs = _eval_set(tasks, plan, folder, options)
-            if settle(folder):
-                write_log_dir_manifest(str(folder))
+            register_prices(options.prices or {})
+            success, logs = _eval_set(tasks, plan, folder, options)
     # Stopped by Ctrl-C, an eval set reports success for the logs it has, even if it has none.
     return success and len(logs) == len(tasks), logs
 
@@ -119,7 +109,7 @@ def _eval_set(
             log_dir=str(folder),
             model=None,  # each task has its own
             model_roles=roles or None,
-            display=options.display or "none",
+            display=options.display,
             retry_attempts=options.retry_attempts,
             # All samples are tried before a task is retried for those with errors.
             continue_on_fail=True,
@@ -139,130 +129,179 @@ def _eval_set(
         raise DataError(f"{folder}: the sweep could not run: {plain_error(error)}") from error
 
 
-@dataclass(frozen=True)
-class ArmResult:
-    """The result of one arm with one model."""
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Lock a folder for one sweep; a lock on this machine ends with the process that holds it.
 
-    name: str
-    """As in the tables of `compare` and `report`."""
-    path: str
-    log: EvalLog
-    control: bool
-    budget: int | None
-    """The size that its states are to have, in tokens; None if it was given none."""
-    failures: RunFailures | None
-    """What failed; None if the log does not say."""
-    error: str
-    """Why the arm is unusable; empty if it is usable."""
-    tokens_left: float
-    """Mean size of a state, with equal weight of conversations."""
-
-    @property
-    def is_tail(self) -> bool:
-        """Whether it keeps nothing but the tail."""
-        described = cast(dict[str, Any], (self.log.eval.metadata or {})["compressor"])
-        return bool(described["name"] == "tail")
-
-    def score(self, name: str, metric: str = MEAN) -> float:
-        """Return a metric of a score; NaN if there is none."""
-        scores = self.log.results.scores if self.log.results else []
-        values = [
-            score.metrics[metric].value
-            for score in scores
-            if score.name == name and metric in score.metrics
-        ]
-        return values[0] if values else math.nan
-
-
-def arm_results(plan: SweepPlan, logs: Sequence[EvalLog]) -> list[ArmResult]:
-    """Return the result of each arm and model with a log, in the order of the plan."""
-    arms = plan.by_task
-    order = {key: place for place, key in enumerate(arms)}
-    ours = sorted(
-        (log for log in logs if task_key(log.eval) in order),
-        key=lambda log: order[task_key(log.eval)],
-    )
-    paths = [_from_here(log.location) for log in ours]
-    names = arm_names([Log(path, log) for path, log in zip(paths, ours, strict=True)])
-    results = []
-    for name, path, log in zip(names, paths, ours, strict=True):
-        summaries = read_eval_log_sample_summaries(log.location)
-        failures = run_failures(summaries)
-        error = too_many_failed(failures, plan.settings.max_failed) if failures else ""
-        arm, size = arms[task_key(log.eval)], _tokens_left(summaries)
-        results.append(ArmResult(name, path, log, arm.control, arm.budget, failures, error, size))
-    return results
-
-
-def _from_here(location: str) -> str:
-    path = Path(location.removeprefix("file://"))
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-
-def _tokens_left(summaries: Sequence[EvalSampleSummary]) -> float:
-    """Return the mean size of a state as `report` has it; NaN if there is none."""
-    sizes: dict[str, list[float]] = defaultdict(list)
-    for each in summaries:
-        size = number((each.scores or {}).get("compression"), "tokens_retained")
-        if size is not None:
-            sizes[str(each.metadata.get("fixture"))].append(size)
-    return fmean(map(fmean, sizes.values())) if sizes else math.nan
-
-
-def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
-    """Yield a table for a terminal of 80 columns, and the failures of each arm."""
-    heads = ("arm", "knowledge", "±", "facts kept", "answered", "tokens", "no grade")
-    rows = []
-    for result in results:
-        failed = result.failures
-        missing = failed.samples - failed.graded if failed else 0
-        measured = (
-            (result.score(KNOWLEDGE), ".2f"),
-            (result.score(KNOWLEDGE, STDERR), ".2f"),
-            (result.score("fact_survival"), ".0%"),
-            (result.score("fact_recall"), ".0%"),
-            (result.tokens_left, ",.0f"),
-        )
-        cells = ["-" if math.isnan(value) else format(value, form) for value, form in measured]
-        ungraded = f"{missing} of {failed.samples}" if failed and missing else "-"
-        rows.append((result.name, *cells, ungraded))
-    yield from table_lines(Table(heads, rows))
-    yield "knowledge: 0 to 5, ± standard error; facts kept: in the state; answered: from it"
-    if all(OFFLINE_TAG in (each.log.eval.tags or ()) for each in results):
-        yield "no language model was involved: a lower bound and a regression check"
-    failing = [(each.name, each.failures) for each in results if each.failures]
-    reasons = [
-        line
-        for name, failures in failing
-        if failures.any
-        for line in (f"  {name}", *(f"    {line}" for line in failures.lines()))
-    ]
-    if reasons:
-        yield from ("", "What failed:", *reasons)
-
-
-def compare_commands(results: Sequence[ArmResult], folder: Path) -> Iterator[str]:
-    """Yield commands that compare the first arm with the others; a single one, with its tail.
-
-    Arms are compared under the same model and budget; those without results are left
-    out.
+    Raises:
+        DataError: Another sweep holds it, or nothing can be written there.
     """
-    pairs: list[tuple[ArmResult, ArmResult]] = []
-    alike: defaultdict[tuple[str, int | None], list[ArmResult]] = defaultdict(list)
-    for result in results:
-        if not result.error:
-            alike[result.log.eval.model, result.budget].append(result)
-    for group in alike.values():
-        arms = [result for result in group if not result.control]
-        others = arms[1:]
-        if len(arms) == 1:
-            others, arms = arms, [each for each in group if each.control and each.is_tail][-1:]
-        pairs.extend((arms[0], other) for other in others if arms)
-    place = shlex.quote(str(folder))
-    for base, new in pairs[:MAX_COMPARISONS]:
-        first = f"compression-eval compare {place} --base-arm {shlex.quote(base.name)}"
-        second = f"--to {place} --new-arm {shlex.quote(new.name)}"
-        broken = len(first) + len(second) + 3 > MAX_WIDTH
-        yield f"{first} \\\n      {second}" if broken else f"{first} {second}"
-    if len(pairs) > MAX_COMPARISONS:
-        yield f"# and {len(pairs) - MAX_COMPARISONS} more: the table has the names"
+    if is_address(str(folder)):
+        with _locked_store(folder):
+            yield
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / _LOCK).open("w", encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be written to ({error.strerror})") from error
+    with file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise DataError(f"{folder}: another sweep is running in this folder") from error
+        yield
+
+
+@contextmanager
+def _locked_store(folder: Path) -> Iterator[None]:
+    """Write a file that nobody else can write then: stores put one only if it is not there."""
+    from compression_eval.conversations.stores import Store
+
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    # In containers host, process and second can be alike.
+    holder = f"{socket.gethostname()}, process {os.getpid()}, since {since}, {uuid4().hex}"
+    store, lock = Store(str(folder)), folder / _LOCK
+    if not store.create(_LOCK, holder.encode()):
+        other = (store.read(_LOCK) or b"").decode(errors="replace")
+        if other != holder:  # one that was tried again finds itself
+            raise DataError(
+                f"{folder}: another sweep is running in this folder ({other}); if it was "
+                f"killed, remove {lock}"
+            )
+    try:
+        yield
+    finally:
+        try:
+            lock.unlink(missing_ok=True)
+        except Exception as error:  # each store raises its own; what came out matters more
+            told = f"{lock}: could not be removed ({plain_error(error)}); remove it yourself"
+            click.echo(told, err=True)
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """The task of one arm and model, as a sweep of its own."""
+
+    settings: SweepSettings
+    folder: str
+    samples: int
+    """In one epoch, as the command has planned them."""
+
+
+def spread(
+    plan: SweepPlan, folder: Path, options: RunOptions, engine: Engine
+) -> tuple[bool, list[EvalLog]]:
+    """Run the part of a plan that a folder does not hold yet on a cluster.
+
+    Args:
+        plan: Of the sweep.
+        folder: On this machine, where all workers see it, or at an address.
+        options: As for `run_sweep`, of each task.
+        engine: Who works.
+
+    Returns:
+        As `run_sweep`.
+
+    Raises:
+        DataError: The folder is another sweep's or was made from something else, a model cannot be
+            created, or some of it could not be run; all else was.
+    """
+    plan.check_models()
+    # Only when the cluster has let its workers go may another sweep begin.
+    with locked(folder), engine.opened():
+        refuse_other_work(plan, folder)
+        workers, connections = _shares(plan, engine.cores())
+        units = [
+            _Unit(
+                _settings(plan, arm, model, connections),
+                str(folder / _task_folder(arm, model)),
+                plan.sizes[arm.label],
+            )
+            for arm in plan.arms
+            for model in plan.settings.models
+        ]
+        run, failed = partial(_run, options), list[str]()
+        done = engine.run("sweep", run, units, attrgetter("folder"), at_once=workers)
+        try:
+            failed.extend(f"{units[number].folder}: {why}" for number, why in done if why)
+        except DataError as error:  # what was told before it counts, too
+            failed.append(str(error))
+    if failed:
+        told = "\n".join(sorted(failed))
+        raise DataError(
+            f"{told}\n{folder}: not everything could be run; the same command takes up what is "
+            "missing"
+        )
+    return True, folder_logs(folder)
+
+
+def _shares(plan: SweepPlan, cores: int) -> tuple[int, int | None]:
+    """Return how many workers there may be, and the connections of each to each model.
+
+    All workers together then hold no more connections than ``max_connections``. They are None if
+    no model is called over a network.
+    """
+    roles = [name for names in plan.settings.roles.values() for name in names]
+    called = [{model, *roles} - {EMBEDDED_MODEL} for model in plan.settings.models]
+    # Inspect counts by model: those of one provider that a sample calls share the provider's.
+    providers = [Counter(name.partition("/")[0] for name in names) for names in called]
+    models = max((count for each in providers for count in each.values()), default=0)
+    most = plan.settings.generate.get("max_connections")
+    if not models:
+        return cores, None
+    if not isinstance(most, int) or most < models:
+        raise DataError(
+            f"generate: max_connections: expected a number of at least {models}: how many "
+            "connections all workers together may have to one provider"
+        )
+    workers = min(cores, most // models)
+    return workers, most // (workers * models)
+
+
+def _settings(plan: SweepPlan, arm: Arm, model: str, connections: int | None) -> SweepSettings:
+    given, generate = arm.arguments, plan.settings.generate
+    alone = ArmSettings(
+        compressor=given["compressor"],
+        args=given.get("compressor_args", {}),
+        prompt=given.get("prompt"),
+        focus_topic=given.get("focus_topic"),
+    )
+    update = {
+        "arms": [alone],
+        "controls": False,
+        "budgets": [],
+        "models": [model],
+        "generate": {**generate, "max_connections": connections} if connections else generate,
+    }
+    return plan.settings.model_copy(update=update)
+
+
+def _task_folder(arm: Arm, model: str) -> str:
+    shown = re.sub(r"[^A-Za-z0-9+-]+", "-", arm.label)[:40].strip("-")
+    return f"{shown}-{digest(f'{arm.key} {model}')[:8]}"
+
+
+def _run(options: RunOptions, unit: _Unit) -> str:
+    """Run a unit; returns why it could not be, or nothing."""
+    try:
+        plan = sweep_plan(unit.settings)
+        if plan.samples != unit.samples * plan.epochs:
+            return (
+                f"the command planned {unit.samples:,} samples, and a worker finds "
+                f"{plan.samples // plan.epochs:,}: it cannot read all fixtures and banks, or they "
+                "have changed"
+            )
+        success, logs = run_sweep(plan, log_folder(unit.folder), options)
+    except DataError as error:
+        return str(error)
+    return "" if success else "; ".join(map(why_unfinished, logs)) or "it was stopped"
+
+
+def why_unfinished(log: EvalLog) -> str:
+    """Return why a log's task did not come to its end, in a line."""
+    failures = run_failures(read_eval_log_sample_summaries(log.location))
+    if failures and failures.errors.count:
+        return failures.errors.line()
+    return one_line(log.error.message, 200) if log.error else log.status

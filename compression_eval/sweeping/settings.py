@@ -13,9 +13,11 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PositiveInt,
     ValidationError,
     field_validator,
 )
+from pydantic_core import PydanticUndefined
 
 from compression_eval.arguments import ArgumentFields
 from compression_eval.errors import DataError, describe_validation_error, shorten
@@ -34,9 +36,6 @@ _ALWAYS_PASSED = {
 """Arguments passed to tasks even at their default, as in existing folders."""
 
 _MAPPINGS = ("roles", "generate", "model_args")
-
-MAX_FILE_BYTES = 1_000_000
-"""Maximum size of a YAML file; a longer one is not a sweep's."""
 
 
 def _items(value: Any) -> Any:
@@ -77,21 +76,35 @@ class SweepSettings(ArgumentFields):
     arms: Annotated[
         list[str | ArmSettings], BeforeValidator(_items), AfterValidator(_each_once)
     ] = Field(min_length=1)
+    """Strategies, as full,tail,anchored,anchored+artifacts."""
     models: NamesOnce = Field(default_factory=list)
-    """Models under test; Inspect's own choice, or the embedded model, if there are none."""
+    """Models under test, separated by commas; Inspect's own choice, or the embedded model, if none
+    are given."""
     roles: dict[Role, Names] = Field(default_factory=dict)
+    """grader=… (several make a panel) or compressor=…."""
     controls: bool = True
-    budgets: list[int] = Field(default_factory=list)
-    """Values of ``target_tokens``; each arm that takes it is run with each."""
+    """Add full, none and tail.  [default: yes]"""
+    budgets: Annotated[list[PositiveInt], BeforeValidator(_items)] = Field(default_factory=list)
+    """Tokens of a state, as 2000,4000: a frontier. Values of target_tokens; strategies without it
+    are fitted by a parameter of their own, as compressors list names it."""
     epochs: int = Field(default=3, ge=1)
     """Fresh compressions per fixture and cut."""
-    fixtures: NamesOnce = Field(default_factory=lambda: list(DEFAULT_FIXTURES), min_length=1)
-    probe_types: Names | None = None
     generate: dict[str, Any] = Field(default_factory=dict)
-    """Generation options by Inspect's names (``temperature``, ``max_connections`` …)."""
+    """A generation option by Inspect's name, as temperature=0.5 or max_connections=20."""
     model_args: dict[str, Any] = Field(default_factory=dict)
+    """An argument of the models under test."""
     model_base_url: str | None = None
+    """Address of the models' provider."""
     log_dir: str | None = None
+    """The sweep's folder.  [default: logs/sweep]"""
+    fixtures: NamesOnce = Field(
+        default_factory=lambda: list(DEFAULT_FIXTURES),
+        min_length=1,
+        description=ArgumentFields.model_fields["fixtures"].description,
+    )
+    probe_types: Names | None = Field(
+        default=None, description=ArgumentFields.model_fields["probe_types"].description
+    )
 
     def task_arguments(self) -> dict[str, Any]:
         """Return the task's arguments that all arms share."""
@@ -121,8 +134,6 @@ class SweepSettings(ArgumentFields):
     @field_validator("budgets")
     @classmethod
     def _rising(cls, value: list[int]) -> list[int]:
-        if any(budget < 1 for budget in value):
-            raise ValueError("each is a number of tokens of at least 1")
         return sorted(set(value))
 
     @field_validator("generate")
@@ -132,33 +143,9 @@ class SweepSettings(ArgumentFields):
         return value
 
 
-def read_settings(file: Path | None, options: Mapping[str, Any]) -> SweepSettings:
-    """Return the settings of a YAML file, overridden by those of the command line."""
-    merged = dict(_content(file) if file else {})
-    for name, value in options.items():
-        before = merged.get(name, {})
-        nested = name in _MAPPINGS and isinstance(before, Mapping)
-        merged[name] = {**before, **value} if nested else value
-    if "arms" not in merged:
-        raise DataError("arms: none are given; name some with --arms, or in a YAML file")
-    try:
-        return SweepSettings.model_validate(merged)
-    except ValidationError as error:
-        raise DataError(describe_validation_error(file or "settings", error)) from error
-
-
-def _content(file: Path) -> dict[str, Any]:
-    content = read_yaml(file)
-    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
-        raise DataError(f"{file}: must be a mapping of settings, beginning with arms")
-    return content
-
-
 def read_yaml(file: Path) -> Any:
     """Return the content of a YAML file."""
     try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            raise DataError(f"{file}: too large for the settings of a sweep")
         return yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{file}: cannot be read ({error.strerror})") from error
@@ -168,50 +155,18 @@ def read_yaml(file: Path) -> Any:
         raise DataError(f"{file}: not YAML: {' '.join(str(error).split())[:200]}") from error
 
 
-def sweep_options(command: F) -> F:
-    """Add a sweep's argument and options to a command."""
-    for option in reversed([*_OWN_OPTIONS, *map(_option, SHARED), *_MODEL_OPTIONS]):
-        command = option(command)
-    return command
+_FLAGS = {
+    "models": ("--models", "--model"),
+    "roles": ("--model-role",),
+    "controls": ("--controls/--no-controls",),
+    "generate": ("--generate", "-G"),
+    "model_args": ("--model-args", "-M"),
+}
+"""Flags of settings that are not called by their name."""
 
-
-_OWN_OPTIONS = (
-    click.argument("file", required=False, type=click.Path(path_type=Path), metavar="[FILE]"),
-    click.option("--arms", help="Strategies, as full,tail,anchored,anchored+artifacts."),
-    click.option("--models", "--model", help="Models under test, separated by commas."),
-    click.option(
-        "--model-role",
-        "roles",
-        multiple=True,
-        metavar="ROLE=MODEL[,MODEL]",
-        help="grader=… (several make a panel) or compressor=….",
-    ),
-    click.option(
-        "--controls/--no-controls", default=None, help="Add full, none and tail.  [default: yes]"
-    ),
-    click.option(
-        "--budgets",
-        help="Tokens of a state, as 2000,4000: a frontier. Values of target_tokens; strategies "
-        "without it are fitted by a parameter of their own, as compressors list names it.",
-    ),
-    click.option("--epochs", type=int, help="Fresh compressions per fixture.  [default: 3]"),
-)
-
-_MODEL_OPTIONS = (
-    click.option(
-        "--generate",
-        "-G",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="A generation option by Inspect's name, as temperature=0.5 or max_connections=20.",
-    ),
+_BESIDE = (
     click.option("--max-retries", type=click.IntRange(min=0), help="Retries of each model call."),
     click.option("--timeout", type=click.IntRange(min=1), help="Seconds of each, retries and all."),
-    click.option(
-        "--model-args", "-M", multiple=True, metavar="NAME=VALUE", help="For the models under test."
-    ),
-    click.option("--model-base-url", help="Address of the models' provider."),
-    click.option("--log-dir", help="The sweep's folder.  [default: logs/sweep]"),
     click.option(
         "--prices",
         type=click.Path(path_type=Path),
@@ -220,24 +175,60 @@ _MODEL_OPTIONS = (
 )
 
 
+def sweep_options(command: F) -> F:
+    """Add a sweep's argument and options to a command."""
+    own = [name for name in SweepSettings.model_fields if name not in ArgumentFields.model_fields]
+    file = click.argument("file", required=False, type=click.Path(path_type=Path), metavar="[FILE]")
+    for option in reversed([file, *map(_option, [*own, *SHARED]), *_BESIDE]):
+        command = option(command)
+    return command
+
+
 def _option(name: str) -> Callable[[F], F]:
-    """Return the option for an argument of the task; a list is separated by commas."""
-    field = ArgumentFields.model_fields[name]
+    """Return the option for a setting; a list is separated by commas."""
+    field = SweepSettings.model_fields[name]
+    flags = _FLAGS.get(name, (f"--{name.replace('_', '-')}",))
+    described = " ".join(str(field.description).replace("``", "'").split())
+    if name == "controls":
+        return click.option(*flags, name, default=None, help=described)
+    if name in _MAPPINGS:
+        form = "ROLE=MODEL[,MODEL]" if name == "roles" else "NAME=VALUE"
+        return click.option(*flags, name, multiple=True, metavar=form, help=described)
     kind = field.annotation if field.annotation in (int, float, bool) else str
-    described = str(field.description).replace("``", "'")
-    default = "" if field.default is None else f"  [default: {field.default}]"
-    return click.option(f"--{name.replace('_', '-')}", type=kind, help=described + default)
+    if field.default is not None and field.default is not PydanticUndefined:
+        described += f"  [default: {field.default}]"
+    return click.option(*flags, name, type=kind, help=described)
 
 
-def settings_of(file: Path | None, options: dict[str, Any]) -> SweepSettings:
+def settings_of(file: Path | None, options: Mapping[str, Any]) -> SweepSettings:
+    """Return the settings of a YAML file, overridden by a command's options.
+
+    Raises:
+        DataError: A setting is unknown or invalid, or there are no arms.
+    """
+    merged: Any = {} if file is None else read_yaml(file)
+    if not isinstance(merged, dict) or not all(isinstance(key, str) for key in merged):
+        raise DataError(f"{file}: must be a mapping of settings, beginning with arms")
+    for name, value in _given(options).items():
+        before = merged.get(name)
+        merged[name] = (
+            {**before, **value} if name in _MAPPINGS and isinstance(before, dict) else value
+        )
+    if "arms" not in merged:
+        raise DataError("arms: none are given; name some with --arms, or in a YAML file")
+    try:
+        return SweepSettings.model_validate(merged)
+    except ValidationError as error:
+        raise DataError(describe_validation_error(file or "settings", error)) from error
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings in a command's options."""
     values = {
         name: value
         for name, value in options.items()
         if name in SweepSettings.model_fields and value is not None and value != ()
     }
-    if "budgets" in values:
-        values["budgets"] = [_number("--budgets", item) for item in _items(values["budgets"])]
     for name in ("cut", "refetch"):
         if name in values:
             values[name] = _value(values[name])
@@ -249,19 +240,10 @@ def settings_of(file: Path | None, options: dict[str, Any]) -> SweepSettings:
         if name in values:
             pairs = _pairs(f"--{name.replace('_', '-')}", values[name])
             values[name] = {key: _value(text) for key, text in pairs.items()}
-    for name in ("max_retries", "timeout"):
-        if options[name] is not None:
-            values.setdefault("generate", {})[name] = options[name]
-    return read_settings(file, values)
-
-
-def _number(flag: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise DataError(
-            f"{flag}: {shorten(text)} is not a number of tokens, such as 2000"
-        ) from error
+    bounds = {name: options[name] for name in ("max_retries", "timeout")}
+    if given := {name: value for name, value in bounds.items() if value is not None}:
+        values["generate"] = {**values.get("generate", {}), **given}
+    return values
 
 
 def _pairs(flag: str, items: Sequence[str]) -> dict[str, str]:

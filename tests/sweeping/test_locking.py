@@ -13,7 +13,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from compression_eval.conversations.stores import Store
 from compression_eval.errors import DataError
-from compression_eval.sweeping.folder import locked, log_folder
+from compression_eval.sweeping.planning import log_folder
+from compression_eval.sweeping.running import locked
 from tests.buckets import empty_bucket
 from tests.e2e import small
 from tests.sweeping.commanding import run, settings_file
@@ -58,7 +59,7 @@ def test_a_store_that_writes_over_what_is_there_locks_all_the_same(
         assert store.cat_file(LOCK) != held, "no two holders are named alike"
 
 
-@pytest.mark.parametrize("refusal", [None, OSError(errno.EINVAL, "412"), FileExistsError()])
+@pytest.mark.parametrize("refusal", [None, OSError(errno.EINVAL, "412")])
 def test_who_comes_second_in_the_same_moment_is_refused(
     refusal: OSError | None, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,16 +93,21 @@ def test_no_other_sweep_begins_before_the_workers_have_stopped(
     store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held: list[bool] = []
+
+    def stops(*_: Any, **__: Any) -> None:
+        raise DataError("stopped before it ran anything")
+
     ray = SimpleNamespace(
         is_initialized=lambda: False,
-        # What comes in meanwhile ends the sweep before it runs anything.
-        init=lambda *_, **__: store.pipe_file(f"{PLACE}/sweep.json", b"{}"),
         shutdown=lambda: held.append(store.exists(LOCK)),
+    )
+    ray.init = lambda *_, **__: monkeypatch.setattr(
+        "compression_eval.sweeping.running.refuse_other_work", stops
     )
     monkeypatch.setitem(sys.modules, "ray", ray)
     settings = settings_file(tmp_path, small.write(tmp_path / "data", "tiny"))
     done = run("sweep", str(settings), "--engine", "ray", "--log-dir", PLACE)
-    assert "sweep.json: format: is None" in done.errors
+    assert "stopped before it ran anything" in done.errors
     assert held == [True]
     assert not store.exists(LOCK)
 
