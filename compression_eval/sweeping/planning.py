@@ -30,8 +30,8 @@ from inspect_ai.model import GenerateConfig, Model
 from compression_eval.arguments import TaskArguments
 from compression_eval.dataset import PlannedDataset, dataset_of
 from compression_eval.errors import DataError, PassedOverError, shorten
-from compression_eval.fixtures.finding_files import is_address, local_path
 from compression_eval.fixtures.digests import digest
+from compression_eval.fixtures.finding_files import is_address, local_path
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.sweeping.arms import Arm, TaskKey, sweep_arms, task_key
 from compression_eval.sweeping.settings import SHARED, SweepSettings

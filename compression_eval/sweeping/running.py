@@ -28,8 +28,8 @@ from inspect_ai.model import GenerateConfig, GenerateConfigArgs, ModelCost
 
 from compression_eval.engine import Engine
 from compression_eval.errors import DataError, one_line
-from compression_eval.fixtures.finding_files import is_address
 from compression_eval.fixtures.digests import digest
+from compression_eval.fixtures.finding_files import is_address
 from compression_eval.grading.failures import run_failures
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.sweeping.arms import Arm
