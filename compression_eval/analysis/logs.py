@@ -1,16 +1,19 @@
-"""Find and read the logs of this eval."""
+"""Find and read the logs of this eval.
+
+`find_logs` lists what files and folders hold, `one_per_run` keeps one log of each run, and
+`Log.samples` reads a log sample by sample, without the fields that no table is made of: Inspect's
+reader takes four times as long, because it parses these fields too.
+"""
 
 import json
 import logging
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from shutil import copyfileobj
-from tempfile import TemporaryFile
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -47,14 +50,13 @@ _USED: dict[str, Any] = dict.fromkeys(_FIELDS - {*UNUSED, "events_data"}, (Any, 
 _UsedPart = create_model("_UsedPart", **_USED)
 """Made from a sample's JSON, it makes objects of these fields only."""
 
+_OF_CRITERION = ("score", "graded")
 _SETTINGS = ("criteria", "grader_context", "language", "rubric_digest")
 
 _OURS = re.compile(r"(six_dimensions|fact_retention|refetch|artifact_files|compression)-?\d*")
 """Names of the scorers that tables read, with the number of one that was appended."""
 _SHARES = re.compile(r"(fact_)?(recall|survival|agreement|correct|artifact)_?.*")
 """Keys of these scorers for values from 0 to 1."""
-
-_SAMPLE_FILE = re.compile(r"samples/(?P<id>.*)_epoch_(?P<epoch>\d+)\.json", re.DOTALL)
 
 
 @contextmanager
@@ -162,23 +164,14 @@ class Log:
         self.grading = self._grading(gradings, *graders)
 
     def _read(self) -> Iterator[EvalSample]:
-        """Yield samples in the order of Inspect's reader, in a quarter of its time and memory.
-
-        That skips fields by a parser which gives up at a NaN (every sample with scores holds some)
-        and does not give its memory back; then it makes objects of all there is.
-        """
-        ids = self.header.eval.dataset.sample_ids
-        if self.path.endswith(".eval") and ids:
-            with _archive(self.path) as archive:
-                names = archive.namelist() if archive else []
-                files = [name for name in names if name.startswith("samples/")]
-                found = [match for match in map(_SAMPLE_FILE.fullmatch, files) if match]
-                if archive and len(found) == len(files):
-                    yield from _parsed(
-                        archive, found, {str(each) for each in ids if isinstance(each, int)}
-                    )
-                    return
-        yield from read_eval_log(self.path, exclude_fields=UNUSED).samples or []
+        """Yield samples by epoch and id; behind an address they are left to Inspect's reader."""
+        if self.path.endswith(".eval") and (
+            "://" not in self.path or self.path.startswith("file:")
+        ):
+            with ZipFile(local_path(self.path)) as archive:  # Inspect taught it Zstandard
+                yield from _parsed(archive)
+        else:
+            yield from read_eval_log(self.path, exclude_fields=UNUSED).samples or []
 
     def _grading(self, gradings: Sequence[Mapping[str, Any]], graders: Any = None) -> Grading:
         options_of = [each.options or {} for each in self.header.eval.scorers or []]
@@ -199,21 +192,15 @@ class Log:
         return Grading(settings, rubrics, graders if isinstance(graders, list) else [])
 
 
-def _parsed(
-    archive: ZipFile, files: Sequence[re.Match[str]], numbers: Set[str]
-) -> Iterator[EvalSample]:
-    """Yield samples by epoch and id.
+def _parsed(archive: ZipFile) -> Iterator[EvalSample]:
+    """Yield the samples of a log, each once."""
 
-    Args:
-        archive: The log.
-        files: Names of their files.
-        numbers: Ids that are numbers.
-    """
+    def place(name: str) -> tuple[int, str]:
+        sample, _, epoch = name.removesuffix(".json").rpartition("_epoch_")
+        return int(epoch), sample
 
-    def place(file: re.Match[str]) -> tuple[int, str]:
-        return int(file["epoch"]), file["id"].zfill(20) if file["id"] in numbers else file["id"]
-
-    for name in dict.fromkeys(file[0] for file in sorted(files, key=place)):
+    names = {name for name in archive.namelist() if name.startswith("samples/")}
+    for name in sorted(names, key=place):
         content = archive.read(name)
         try:
             part = _UsedPart.model_validate_json(content)
@@ -237,30 +224,25 @@ def _check_score(where: str, scorer: str, score: Score) -> None:
         scorer: The scorer's own name.
         score: What the log holds.
     """
-    values = score.value if isinstance(score.value, dict) else {"value": score.value}
-    for key, value in values.items():
-        on_scale = scorer == "six_dimensions" or key.startswith("knowledge")
-        most = MAX_SCORE if on_scale else 1 if _SHARES.fullmatch(key) else math.inf
-        _check_value(f"{where}: {key}", value, most)
-    if scorer != "six_dimensions":
-        return
-    metadata = score.metadata or {}
+    own = score.value if isinstance(score.value, dict) else {"value": score.value}
+    rubric = scorer == "six_dimensions"
+    values: list[tuple[str, object, float]] = []
+    for key, value in own.items():
+        of_rubric = rubric or key.startswith("knowledge")
+        most = MAX_SCORE if of_rubric else 1 if _SHARES.fullmatch(key) else math.inf
+        values.append((key, value, most))
+    metadata = (score.metadata or {}) if rubric else {}
     for graded in (metadata, *(metadata.get("graders") or ())):
         for result in graded.get("criterionResults") or ():
-            for key in ("score", "graded"):
-                _check_value(
-                    f"{where}: {result.get('criterionId')}: {key}", result.get(key), MAX_SCORE
-                )
-
-
-def _check_value(where: str, value: object, most: float) -> None:
-    if value is None:
-        return
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise DataError(f"{where}: {shorten(str(value))} is no number")
-    if math.isinf(value) or (most < math.inf and not (math.isnan(value) or 0 <= value <= most)):
-        scale = f"from 0 to {most:g}" if most < math.inf else "that is finite"
-        raise DataError(f"{where}: {value:g} is no number {scale}")
+            name = result.get("criterionId")
+            values += [(f"{name}: {key}", result.get(key), MAX_SCORE) for key in _OF_CRITERION]
+    for key, value, most in values:
+        known = isinstance(value, int | float) and not isinstance(value, bool)
+        number = float(value) if known else math.inf  # type: ignore[arg-type]
+        on_scale = 0 <= number <= most if most < math.inf else math.isfinite(number)
+        if value is not None and not (on_scale or math.isnan(number)):
+            scale = f"from 0 to {most:g}" if most < math.inf else "that is finite"
+            raise DataError(f"{where}: {key}: {shorten(str(value))} is no number {scale}")
 
 
 def find_logs(paths: Sequence[str]) -> list[Log]:
@@ -330,29 +312,6 @@ def local_path(address: str) -> Path:
     parts = urlsplit(address)
     drive = parts.netloc if parts.netloc[1:] == ":" else ""  # as fsspec writes it on Windows
     return Path(url2pathname(drive + parts.path))
-
-
-@contextmanager
-def _archive(address: str) -> Iterator[ZipFile | None]:
-    """Open a log, behind an address a copy of it; None where only Inspect may know how."""
-    # Importing Inspect has taught zip files Zstandard.
-    if "://" not in address or address.startswith("file:"):
-        with ZipFile(local_path(address)) as archive:
-            yield archive
-        return
-    import fsspec
-
-    with TemporaryFile() as copy:  # without a name: nothing stays behind a killed process
-        try:
-            files, name = fsspec.url_to_fs(address)
-            with files.open(name, block_size=2**24) as source:
-                copyfileobj(source, copy)
-        except Exception as error:  # Inspect gives its file systems credentials and options
-            logger.info("%s: left to Inspect's reader: %s", address, error)
-            yield None
-            return
-        with ZipFile(copy) as archive:
-            yield archive
 
 
 def _current(logs: Sequence[Log]) -> list[Log]:

@@ -113,15 +113,10 @@ def test_gradings_are_those_of_the_samples(folder: Path) -> None:
     gradings = gradings_frame(folder)
     # What failed before it was graded has a score that says so, and no grader.
     assert len(gradings) == len(samples)
-    assert set(gradings["grading"]) == {0}
     graded = gradings[gradings["overall"].notna()].set_index("sample_uuid")
     assert set(graded.index) == set(samples[samples["scored"]].index)
     assert (graded["overall"] == samples.loc[graded.index, "overall"]).all()
-    assert set(graded["graded_by"]) == {"embedded/lexical"}
-
-
-def test_facts_carry_the_arm(folder: Path) -> None:
-    assert set(facts_frame(folder)["arm"]) == set(samples_frame(folder)["arm"])
+    assert set(facts_frame(folder)["arm"]) == set(samples["arm"])
 
 
 def test_nothing_and_what_is_no_log_are_refused(tmp_path: Path) -> None:
@@ -133,17 +128,13 @@ def test_nothing_and_what_is_no_log_are_refused(tmp_path: Path) -> None:
 
 
 def test_samples_are_those_of_inspects_reader(folder: Path, tmp_path: Path) -> None:
-    log, path = read_eval_log(str(next(folder.glob("*anchored*.eval")))), tmp_path / "log.eval"
-    for place, sample in enumerate(log.samples or []):
-        sample.id, sample.epoch = 5 * (place // 2), place % 2 + 1
-    log.eval.dataset.sample_ids = [0, 5, 10]
-    write_eval_log(log, str(tmp_path / "numbered.eval"))
-    with ZipFile(tmp_path / "numbered.eval") as source, ZipFile(path, "w") as target:
+    path, whole = tmp_path / "log.eval", next(folder.glob("*anchored*.eval"))
+    with ZipFile(whole) as source, ZipFile(path, "w") as target:
         for each in source.infolist():
             text = source.read(each)
-            if each.filename == "samples/0_epoch_1.json":  # half a surrogate pair
+            if each.filename.endswith("code_epoch_1.json"):  # half a surrogate pair
                 text = text.replace(b'"input":"', b'"input":"\\ud83d', 1)
-            elif each.filename == "samples/5_epoch_1.json":  # as very old logs have it
+            elif each.filename.endswith("file_epoch_1.json"):  # as very old logs have it
                 fields = json.loads(text)
                 fields["score"] = fields.pop("scores")["six_dimensions"]
                 text = json.dumps(fields).encode()
@@ -194,13 +185,10 @@ def test_a_log_that_has_lost_samples_is_refused(folder: Path, tmp_path: Path) ->
     ("scorer", "key", "value"),
     [
         ("six_dimensions", "accuracy", 7.0),
-        ("six_dimensions", "knowledge", -0.5),
-        ("six_dimensions", "overall", math.inf),
         ("six_dimensions", "overall", "5"),
         ("six_dimensions", "criterionResults", 50),
         ("fact_retention", "fact_recall", 2),
         ("fact_retention", "fact_violations", -math.inf),
-        ("compression", "tokens_retained", math.inf),
     ],
 )
 def test_a_score_that_no_scorer_gives_is_refused(

@@ -1,7 +1,6 @@
 """Logs behind an address: written by Inspect to an S3 server, read by every command."""
 
 import json
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import read_eval_log, write_eval_log
 
-from compression_eval.analysis.logs import find_logs
 from compression_eval.cli import main
 from tests.analysis.embedded import TAIL, embedded
 from tests.buckets import empty_bucket
@@ -64,23 +62,6 @@ def test_the_commands_say_the_same_of_logs_behind_an_address(
         rows = sorted(json.dumps(row) for value in told.values() for row in _rows(value))
         said.append([rows, comparison])
     assert said[0] == said[1]
-
-
-def test_a_log_is_read_without_a_trace_and_where_only_inspect_can(
-    bucket: str, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    del here
-
-    def refuse(address: str) -> None:
-        raise PermissionError(address)
-
-    (log,) = find_logs([f"{bucket}/tail"])
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    samples = log.samples()
-    first = next(samples)
-    assert not list(tmp_path.iterdir())  # which a killed process would leave
-    monkeypatch.setattr("fsspec.url_to_fs", refuse)
-    assert repr(list(log.samples())) == repr([first, *samples])
 
 
 def test_what_is_not_there_is_a_clean_error(bucket: str, here: Path) -> None:

@@ -384,7 +384,7 @@ class Comparison:
         if self.untold:
             why = "cannot tell: the embedded compressor does not read what the arms differ in"
             judged = {
-                key: Judged(_without_spread(each), None, "cannot tell", "open", why)
+                key: Judged(_without_spread(each), None, "cannot tell", "open", (why, ""))
                 for key, each in known.items()
             }
         return [Line(measure, each, group) for (group, measure), each in judged.items()]

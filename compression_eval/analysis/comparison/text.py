@@ -174,22 +174,20 @@ def _what_would_tell(comparison: Comparison) -> str:
 
 
 def _arms(comparison: Comparison) -> Section:
-    columns = [
-        (
-            side.name,
-            str(len(side.logs)),
-            str(side.samples["fixture"].nunique()),
-            str(side.samples["sample"].nunique()),
-            str(len(states_in(side.samples))),
-            side.model,
-            side.settings["compressor model"],
-            " | ".join(side.graders),
-            ", ".join(side.versions),
+    rows = [
+        (head, *map(value, comparison.sides))
+        for head, value in (
+            ("arm", lambda side: side.name),
+            ("logs", lambda side: str(len(side.logs))),
+            ("fixtures", lambda side: str(side.samples["fixture"].nunique())),
+            ("probes", lambda side: str(side.samples["sample"].nunique())),
+            ("compressions", lambda side: str(len(states_in(side.samples)))),
+            ("model", lambda side: side.model),
+            ("compressor model", lambda side: side.settings["compressor model"]),
+            ("graded by", lambda side: " | ".join(side.graders)),
+            ("version", lambda side: ", ".join(side.versions)),
         )
-        for side in comparison.sides
     ]
-    names = ("arm", "logs", "fixtures", "probes", "compressions", "model", "compressor model")
-    rows = list(zip((*names, "graded by", "version"), *columns, strict=True))
     return Section("", [Table(("", *_SIDES), rows, texts=(1, 2)), [*_notes(comparison)]])
 
 
@@ -223,25 +221,14 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     for side in sides:
         if side.self_graded:
             yield f"self-graded: in {side.label}, a model judged its own answers"
-        yield from _mixed(side)
+        cuts = side.samples.groupby("fixture")["cut"].nunique()
+        if several := sorted(map(str, cuts.index[cuts > 1])):
+            yield (
+                f"WARNING: {side.label} mixes cuts of {', '.join(several[:3])}; their probes are "
+                "averaged within the conversation"
+            )
     for name, detail in comparison.allowed.items():
         yield f"allowed to differ: {name} ({detail})"
-
-
-def _mixed(side: Arm) -> Iterator[str]:
-    """Warn of different things under one mean."""
-    cuts = side.samples.groupby("fixture")["cut"].unique()
-    several = [
-        f"{name} at {', '.join(map(str, sorted(at)))}" for name, at in cuts.items() if len(at) > 1
-    ]
-    if several:
-        yield (
-            f"WARNING: {side.label} mixes cuts: {'; '.join(several[:3])}; their probes are "
-            "averaged within the conversation"
-        )
-    cycles = sorted({int(count) for count in side.samples["cycles"].dropna()})
-    if len(cycles) > 1:
-        yield f"WARNING: {side.label} mixes states of {cycles} cycles under one mean"
 
 
 def _short(side: Arm, name: str, text: str) -> str:
@@ -277,8 +264,6 @@ def _details(comparison: Comparison) -> Iterator[Section]:
     yield Section(title, [Table(["", *_LINE_HEADS], rows, texts=(len(_LINE_HEADS),))])
     if comparison.retention:
         yield _retention(comparison)
-    if comparison.same_arm:
-        yield _noise_floor(comparison)
     yield _failures(comparison)
     if (table := spending_table(_spent(comparison))) is not None:
         yield Section("Tokens per correct answer", [table, [SPENDING_NOTE]])
@@ -333,21 +318,6 @@ def _retention(comparison: Comparison) -> Section:
         rows.append([label, *cells])
     table = Table(("", "retained", _HERE, _ELSEWHERE), rows)
     return Section("Retention of knowledge between none (0 %) and full", [table])
-
-
-def _noise_floor(comparison: Comparison) -> Section:
-    """Say what two runs of one arm differ by, which is what was compared."""
-    rows = []
-    measured = [(line.measure, line.difference) for line in comparison.lines]
-    for name, difference in [(KNOWLEDGE, comparison.knowledge), *measured]:
-        here, cells = difference.here, ["-", "-"]
-        if here is not None and here.error > 0:
-            low, high = here.interval(0.0)
-            sizes = (here.error, (high - low) / 2)
-            cells = [shown_change(size, name).lstrip("+") for size in sizes]
-        rows.append([measure_name(name), *cells])
-    note = "a change smaller than this is what runs of one arm differ by among themselves"
-    return Section("Noise floor", [Table(["", "standard error", "95 % within +/-"], rows), [note]])
 
 
 def _failures(comparison: Comparison) -> Section:

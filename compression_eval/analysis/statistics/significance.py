@@ -36,27 +36,36 @@ _EXACTLY = 1e-8
 
 
 @dataclass(frozen=True)
-class Finding:
+class Judged:
     """What a difference shows of the new arm: whether it is higher, and whether by the margin."""
 
+    difference: Difference
+    p_value: float | None
+    """Adjusted by Holm's method for what was tested with it; None where it is not known, and where
+    nothing is random."""
     verdict: Verdict
     extent: Extent
-    """What is shown of the difference: *at least* by the 95 % interval, *less* as `_find` says."""
+    """What is shown of the difference: *at least* by the 95 % interval, *less* by two tests."""
     words: tuple[str, str]
     """The verdict, and what is said beside it if anything: ``better``, ``by at least …``."""
     differs: bool = False
     """Whether a difference is shown, of any size."""
 
+    @property
+    def why(self) -> str:
+        """The verdict in words, or why there is none."""
+        return ", ".join(filter(None, self.words))
 
-def _find(
-    estimate: float,
+
+def _judged(
+    difference: Difference,
     spread: Spread | None,
     p_value: float | None,
     margin: float,
     *,
     rises: bool,
     limit: str = "",
-) -> Finding:
+) -> Judged:
     """Return what a difference shows: the rule behind every verdict.
 
     *Better* and *worse* are differences at 5 % two-sided, of any size; beside it stands whether
@@ -65,25 +74,26 @@ def _find(
     it is, too; so is what is *less*.
 
     Args:
-        estimate: The difference, new minus base.
+        difference: New minus base.
         spread: Its error; None if that is not known.
         p_value: Two-sided, that there is none, adjusted for what was tested with it.
         margin: In the unit of the measure.
         rises: Whether the new arm fails more often; then it is not called better.
         limit: The margin as it is shown; as a plain number if empty.
     """
+    estimate = difference.estimate
     limit = limit or max(f"{margin:.2f}", f"{margin:g}", key=len)
     least = f"worse by more than {limit}"
+    verdict: Verdict = "cannot tell"
+    words = f"whether {least} cannot be told", ""
     if spread is None or p_value is None:
-        return Finding("cannot tell", "open", (f"whether {least} cannot be told", ""))
+        return Judged(difference, None, verdict, "open", words)
     no_loss, no_gain = (spread.tail(margin + each) < _CHANCE for each in (estimate, -estimate))
     significant, small = p_value < _CHANCE, no_loss and no_gain
     large = significant and 2 * spread.tail(abs(estimate) - margin + _EXACTLY) < _CHANCE
     extent: Extent = "at least the margin" if large else "open"
     extent = "less than the margin" if small else extent
     by = f"whether by {limit} is open" if extent == "open" else f"by {extent} of {limit}"
-    verdict: Verdict = "cannot tell"
-    words = f"whether {least} cannot be told", ""
     if significant and estimate < 0:
         verdict, words = ("worse, by less than the margin" if no_loss else "worse"), ("worse", by)
     elif significant and rises:
@@ -94,7 +104,8 @@ def _find(
         verdict, words = "no change", (f"not {least}", "nor better")
     elif no_loss:
         verdict, words = "not worse", (f"not {least}", "whether it is better is open")
-    return Finding(verdict, extent, words, significant)
+    shown = None if spread.exact else p_value
+    return Judged(difference, shown, verdict, extent, words, significant)
 
 
 @dataclass(frozen=True)
@@ -115,7 +126,7 @@ class Decision:
 
     verdict: Decided
     extent: Extent
-    """Of the difference, as that of a `Finding`."""
+    """Of the difference, as that of `Judged`."""
     over_conversations: bool
     """Whether by the spread between conversations, for want of a second compression."""
     p_value: float | None
@@ -132,7 +143,7 @@ class Decision:
     loss_ruled_out: bool
     """Whether a loss of the margin or more is ruled out, by the scores alone."""
     words: tuple[str, str]
-    """As those of a `Finding`."""
+    """As those of `Judged`."""
     blocked: bool = False
     """Whether only the possible cost of failures prevents *not worse*."""
 
@@ -188,7 +199,7 @@ def decide(
     shown = {name: p_value for name, p_value in p_values.items() if name not in exact}
     p_margin = spread.tail(estimate + margin) if spread else None
     rises = failing is not None and failing.cost < 0
-    found = _find(estimate, spread, p_values.get("difference"), margin, rises=rises)
+    found = _judged(difference, spread, p_values.get("difference"), margin, rises=rises)
     verdict: Decided = "not worse" if found.verdict == "no change" else found.verdict
     costs = failing is not None and failing.cost < -margin
     blocked = costs and verdict not in ("worse", "cannot tell")
@@ -210,22 +221,6 @@ def decide(
         words=found.words,
         blocked=blocked,
     )
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A difference with its verdict, which says where to look and decides nothing."""
-
-    difference: Difference
-    p_value: float | None
-    """Adjusted by Holm's method for the measures that were tested with it; None where it is not
-    known, and where nothing is random."""
-    verdict: Verdict
-    extent: Extent
-    why: str
-    """The verdict in words, or why there is none."""
-    differs: bool = False
-    """As that of a `Finding`."""
 
 
 def judge(
@@ -250,14 +245,14 @@ def judge(
     result = {}
     for name, each in differences.items():
         rises = failures_rise if isinstance(failures_rise, bool) else name in failures_rise
-        p_value = adjusted.get(name)
         limit = (limits or {}).get(name, "")
-        found = _find(each.estimate, each.here, p_value, thresholds[name], rises=rises, limit=limit)
-        why = ", ".join(filter(None, found.words))
+        found = _judged(
+            each, each.here, adjusted.get(name), thresholds[name], rises=rises, limit=limit
+        )
         if each.here is None:
-            why = "cannot tell: on a side, each conversation was compressed only once"
-        shown = None if each.here and each.here.exact else p_value
-        result[name] = Judged(each, shown, found.verdict, found.extent, why, found.differs)
+            once = "cannot tell: on a side, each conversation was compressed only once"
+            found = replace(found, words=(once, ""))
+        result[name] = found
     return result
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from inspect_ai import eval_retry, score
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
+from scipy import stats
 
 from compression_eval.analysis import mean_score, samples_frame
 from compression_eval.analysis.comparison.measures import HEADLINE
@@ -59,10 +60,10 @@ def test_two_runs_of_one_arm_are_no_change(good: EvalLog, again: EvalLog, contro
     assert first == text.stdout.splitlines()[-1] == said
     assert second.startswith("knowledge (0 to 5): 4.00 -> 4.00, +0.00, p 1.000; a loss")
     assert "(A/A)" in text.stdout
-    floor = text.stdout.split("Noise floor")[1].splitlines()
     # Two states at 3.9 and two at 4.1 on each side: the standard error is known.
+    low, high = found["decision"]["on_these_conversations"]
     error = (2 * (4 * 0.1**2 / 3) / 4) ** 0.5
-    assert floor[2].split()[:2] == ["knowledge", f"{error:.2f}"]
+    assert high == pytest.approx(-low) == pytest.approx(stats.t.ppf(0.975, 6) * error)
 
 
 def test_a_worse_arm_is_a_regression(good: EvalLog, bad: EvalLog) -> None:
