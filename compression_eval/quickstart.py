@@ -331,7 +331,7 @@ def _import(selection: Selection, out: Path) -> list[str]:
     job.run(job.work(inputs, out / "fixtures", Engine(), force=True))
     lines = [
         *messages,
-        *job.overview.lines(every_file=True),
+        *job.overview.lines(),
         "",
         "Replaced:",
         *job.report.table(),

@@ -1,7 +1,7 @@
 """From a draft to a fixture: what every fixture needs, whatever format it came from.
 
 Results stand right behind their calls, every call has a result, no turn is empty, images are
-described, texts can be written as UTF-8. Whatever that changes is entered in the ledger.
+described, texts can be written as UTF-8.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal
 
-from compression_eval.conversations.drafts import NO_CALL, Account, Conversation, Draft, Image
+from compression_eval.conversations.drafts import NO_CALL, Conversation, Draft, Image, Omitted
 from compression_eval.conversations.fields import clean, json_object
 from compression_eval.errors import DataError
 from compression_eval.fixtures.models import (
@@ -39,14 +39,14 @@ Images = Literal["describe", "keep"]
 
 @dataclass(frozen=True)
 class Built:
-    """A fixture and the account of where its messages came from."""
+    """A fixture, and what of its input is not in it."""
 
     fixture: Fixture
-    account: Account
+    left_out: tuple[Omitted, ...]
     notes: tuple[str, ...] = ()
     """What the import prints of it."""
     missing: str = ""
-    """As `Ledger.missing`."""
+    """As `Conversation.missing`."""
 
 
 def build(conversation: Conversation, *, images: Images = "describe") -> Built:
@@ -68,7 +68,12 @@ def build(conversation: Conversation, *, images: Images = "describe") -> Built:
         raise DataError("an empty conversation: there is no user message")
     ids = _CallIds()
     messages = [_message(draft, images, ids) for draft in drafts]
-    if missing := conversation.ledger.missing(numbers):
+    origins = {draft.line for draft in drafts}
+    for draft, why in conversation.dropped.items():
+        line = draft.line
+        if line is not None and line not in origins and line.reason is None:
+            line.reason, line.lost = why, why == NO_CALL
+    if missing := conversation.missing(drafts):
         conversation.note(missing)
     fixture = Fixture(
         name=_name(conversation, messages),
@@ -87,10 +92,8 @@ def build(conversation: Conversation, *, images: Images = "describe") -> Built:
     faults = list(fixture_faults(fixture))
     if faults:
         raise DataError("; ".join(faults[:3]))
-    ledger = conversation.ledger
-    added = ((numbers[draft], why) for draft, why in ledger.added.items() if draft in numbers)
-    account = Account(tuple(ledger.entries(numbers)), tuple(added))
-    return Built(fixture, account, tuple(dict.fromkeys(conversation.notes)), missing)
+    left_out = tuple(conversation.left_out(drafts))
+    return Built(fixture, left_out, tuple(dict.fromkeys(conversation.notes)), missing)
 
 
 def _not_empty(conversation: Conversation) -> list[Draft]:
@@ -100,7 +103,7 @@ def _not_empty(conversation: Conversation) -> list[Draft]:
         if draft.role == "tool" or draft.calls or draft.text.strip() or _images(draft):
             kept.append(draft)
         else:
-            conversation.ledger.dropped[draft] = f"an empty {draft.role} turn"
+            conversation.dropped[draft] = f"an empty {draft.role} turn"
     return kept
 
 
@@ -145,7 +148,6 @@ def _with_results_behind_calls(drafts: list[Draft], conversation: Conversation) 
 
 def _answered(drafts: list[Draft], conversation: Conversation) -> list[Draft]:
     """Drop results that answer nothing, and say of calls without a result that they have none."""
-    ledger = conversation.ledger
     ordered: list[Draft] = []
     waiting: Counter[str] = Counter()
     orphans = 0
@@ -154,7 +156,7 @@ def _answered(drafts: list[Draft], conversation: Conversation) -> list[Draft]:
         for call_id in sorted(waiting.elements()):
             result = Draft("tool", [NO_RESULT], call_id=call_id)
             ordered.append(result)
-            ledger.added[result] = "the file holds no result of the call"
+            conversation.added.add(result)
         waiting.clear()
 
     for draft in drafts:
@@ -163,7 +165,7 @@ def _answered(drafts: list[Draft], conversation: Conversation) -> list[Draft]:
                 waiting[draft.call_id or ""] -= 1
                 ordered.append(draft)
             else:
-                ledger.dropped[draft] = NO_CALL
+                conversation.dropped[draft] = NO_CALL
                 orphans += 1
             continue
         close()
@@ -172,7 +174,7 @@ def _answered(drafts: list[Draft], conversation: Conversation) -> list[Draft]:
     close()
     if orphans:
         conversation.caveats.append(f"{orphans} tool results without their call were left out")
-    unanswered = sum(draft.role == "tool" for draft in ledger.added)
+    unanswered = sum(draft.role == "tool" for draft in conversation.added)
     if unanswered:
         conversation.caveats.append(f"{unanswered} tool calls have no recorded result")
     return ordered
@@ -209,7 +211,7 @@ def _compactions(
 
     There are caveats for what cannot be used.
     """
-    added, dropped = conversation.ledger.added, conversation.ledger.dropped
+    added, dropped = conversation.added, conversation.dropped
     drafts = list(numbers)
     recorded: list[RecordedCompaction] = []
     for compaction in conversation.compactions:

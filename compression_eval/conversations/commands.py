@@ -18,7 +18,7 @@ from compression_eval.conversations.corpus import (
 )
 from compression_eval.conversations.cutting import EXPECTED, cut_rules
 from compression_eval.conversations.duplicates import Duplicates
-from compression_eval.conversations.formats import formats
+from compression_eval.conversations.formats import NAMES, check_name
 from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of
 from compression_eval.conversations.rows import check_columns
 from compression_eval.conversations.sources import Input, find_inputs
@@ -35,29 +35,27 @@ from compression_eval.terminal import (
     refuse_to_overwrite,
 )
 
-_TERMINAL = "-"
 _EXAMPLES = (
     "import session.jsonl",
     "import ~/.claude/projects --out fixtures --scrub default",
     "import 'rollouts/**/*.jsonl' --cut auto --cut tokens:50000",
     "import logs --format inspect --out corpus.parquet",
-    "import session.jsonl --explain=account.jsonl",
+    "import session.jsonl --explain left-out.jsonl",
     "import hf:ORG/NAME --column messages=conversation",
     "import s3://bucket/sessions --engine ray --out s3://bucket/corpus",
 )
 _PATH = click.Path(path_type=Path)
 
 
-class _FormatOption(click.Option):
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Name the formats; readers are loaded only where help is asked for."""
-        self.help = f"auto, or one of {', '.join(formats())}."
-        return super().get_help_record(ctx)
-
-
 @click.command("import", cls=CleanCommand, epilog=examples(*_EXAMPLES))
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--format", "format_name", cls=_FormatOption, default="auto", show_default=True)
+@click.option(
+    "--format",
+    "format_name",
+    default="auto",
+    show_default=True,
+    help=f"auto, or one of {', '.join(NAMES)}.",
+)
 @click.option(
     "--out",
     default="fixtures",
@@ -96,10 +94,9 @@ class _FormatOption(click.Option):
 )
 @click.option(
     "--explain",
-    is_flag=False,
-    flag_value=_TERMINAL,
-    metavar="[=FILE]",
-    help="Print what became of every line; with =FILE write it there as lines of JSON.",
+    type=_PATH,
+    metavar="FILE",
+    help="Write what is left out of each conversation, with counts and places, as lines of JSON.",
 )
 @jobs_option
 @shard_options
@@ -116,7 +113,7 @@ def import_command(
     columns: Sequence[str],
     duplicates: Duplicates,
     allow_missing: bool,
-    explain: str | None,
+    explain: Path | None,
     engine: Engine,
     shard_bytes: int | None,
     force: bool,
@@ -124,18 +121,15 @@ def import_command(
     """Make fixtures of recorded conversations.
 
     PATH is a file, a folder (with everything below it), a pattern, or a dataset on the Hub. The
-    format is told by content. Every line of the input is accounted for.
+    format is told by content. What is left out is counted by reason.
 
     Exits with 1 if nothing was imported, or if a file that was named by itself, or by a pattern,
     could not be, or a longest copy of others, or by a defect of this command, or if a file could
     not be fetched or opened, or if more than a third of a conversation would be left out. Other
     files in a folder are skipped by name, and so is what lies in --out.
     """
-    if format_name != "auto" and format_name not in formats():
-        known = ", ".join(formats())
-        raise DataError(
-            f"--format: unknown {shorten(format_name)}, expected auto or one of {known}"
-        )
+    if format_name != "auto":
+        check_name(format_name)
     options = ImportOptions(
         format_name,
         images,
@@ -148,24 +142,21 @@ def import_command(
     inputs = find_inputs(paths)
     own = _own_output(inputs, paths, out.rstrip("/") if shard_bytes else str(Path(out)))
     inputs = [item for item in inputs if item.place not in own]
-    as_json = explain not in (None, _TERMINAL)
-    account = _account(Path(str(explain)), force=force) if as_json else nullcontext()
-    with account as file:
-        explained = partial(click.echo, file=file) if explain else None
-        job = Import(options, click.echo, explained, as_json=as_json)
+    with _explained(explain, force=force) if explain else nullcontext() as file:
+        job = Import(options, click.echo, partial(click.echo, file=file) if file else None)
         work: Work
         if shard_bytes:
             work = Corpus(out, job.made_by, inputs, engine, shard_bytes, force=force)
             if work.complete:
                 told = f"{out}: this was imported before; --force imports it anew"
-                say_done_before(told, explain if as_json else None)
+                say_done_before(told, explain)
                 return
         else:
             work = job.work(inputs, Path(out), engine, force=force)
         job.run(work)
         for place in sorted(own):
             job.skip(place, "it lies in --out")
-    for line in job.overview.lines(every_file=explain == _TERMINAL):
+    for line in job.overview.lines():
         click.echo(line)
     if profile and job.imported:
         click.echo("\nReplaced (look whether a rule ate facts):")
@@ -204,8 +195,8 @@ def _columns(values: Sequence[str]) -> dict[str, str]:
 
 
 @contextmanager
-def _account(path: Path, *, force: bool) -> Iterator[TextIO]:
-    """Open a file for the account; it is there when everything went well, and not before."""
+def _explained(path: Path, *, force: bool) -> Iterator[TextIO]:
+    """Open the file of ``--explain``; it is there when everything went well, and not before."""
     refuse_to_overwrite(path, "--explain", force=force)
     check_output(path)
     with (

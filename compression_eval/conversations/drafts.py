@@ -1,14 +1,14 @@
-"""A conversation as a reader hands it over: not yet a fixture, with an account of every line.
+"""A conversation as a reader hands it over, not yet a fixture, and what it leaves out.
 
 Readers only say what a file holds. What every fixture needs whatever it came from (results right
 behind their calls, no empty turns, images described) is done once, in `building`.
 
-A reader enters each line or event before it looks inside, so that none can be forgotten; one that
-is not settled at the end is a defect of the reader and is shown as such.
+A reader has a `Line` for each line or event of its input, and says of a line only why it, or a
+part of it, is left out. `Conversation.left_out` counts that by reason, with the first few places.
 """
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,17 +18,15 @@ from compression_eval.fixtures.models import NO_PROMPT, ToolDefinition
 
 Role = Literal["system", "user", "assistant", "tool"]
 CompactionKind = Literal["summary", "clear", "opaque"]
-Fate = Literal["message", "merged", "skipped", "unknown", "unaccounted"]
 
 NO_THINKING = "thinking is left out"
 REPLACED_BYTES = "bytes that are not UTF-8 were replaced"
 NO_SYSTEM_PROMPT = "the file does not hold the system prompt"
 NO_TOOLS = "the file does not hold the definitions of the tools"
 RECORDED = "a compaction, recorded beside the messages"
-ENTERED_APART = "are entered one by one"
-"""Ends the reason for an entry that only holds others."""
 NO_FORM = "of no known form"
 NO_CALL = "a result whose call is not in the file"
+_MOST_PLACES = 5
 _SPEAKERS = frozenset({"user", "assistant", "tool", "message"})
 SUMMARY_STANDS_IN = "earlier messages are not in the file: a summary stands in their place"
 
@@ -88,6 +86,8 @@ class Draft:
     """Of a tool message: the call that it answers."""
     injected: bool = False
     """Of a user message: whether the agent's client put it in, as the file says."""
+    line: "Line | None" = None
+    """Where it comes from; None if no line stands for it."""
 
     def call(self, call_id: str, name: str, arguments: Any) -> None:
         """Add a call; arguments that are no text are written as JSON."""
@@ -105,80 +105,40 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What became of one line or event."""
+class Omitted:
+    """What is in no fixture for one reason, and where the first of it is."""
 
-    place: str
-    """Where it stands, as ``line 12`` or ``event 5``."""
-    kind: str
-    """What the format calls it, as ``attachment:queued_command``."""
-    fate: Fate
-    messages: tuple[int, ...] = ()
-    """Indices of the fixture's messages that it became or was merged into."""
-    reason: str = ""
-    """Why it was skipped, or what is not known about it."""
-    left_out: tuple[tuple[str, str], ...] = ()
-    """Parts of it that were not carried over: kind and reason."""
-
-    def __str__(self) -> str:
-        numbers = ", ".join(map(str, self.messages))
-        outcome = {
-            "message": f"became message {numbers}",
-            "merged": f"merged into message {numbers}",
-            "skipped": f"skipped: {self.reason}",
-            "unknown": f"unknown: {self.reason}",
-            "unaccounted": "not accounted for (please report this)",
-        }[self.fate]
-        parts = "".join(f"; without {kind}: {reason}" for kind, reason in self.left_out)
-        return f"{self.place} ({self.kind}): {outcome}{parts}"
-
-
-@dataclass(frozen=True)
-class Account:
-    """What became of the input of one fixture."""
-
-    entries: tuple[Entry, ...]
-    added: tuple[tuple[int, str], ...]
-    """Messages that no line stands for, with the reason."""
-
-    def unsettled(self) -> list[Entry]:
-        """Return the entries that are unknown or not accounted for."""
-        return [entry for entry in self.entries if entry.fate in ("unknown", "unaccounted")]
+    what: str
+    """What the format calls a line, as ``attachment:queued_command``, or a part of one."""
+    reason: str
+    known: bool
+    """Whether a rule leaves it out; otherwise it is damaged, or of a kind that no rule knows."""
+    whole: bool
+    """Whether whole lines are left out, or parts of lines that became messages."""
+    count: int
+    first: tuple[str, ...]
+    """The first few places, as ``line 12`` or ``event 5``."""
 
 
 @dataclass(eq=False)
 class Line:
-    """One line or event of the input, until it is settled.
-
-    One that was never entered is of no account: it is for what is read a second time.
-    """
+    """One line or event of the input; unless something is said of it, it has been read."""
 
     place: str = ""
     kind: str = ""
     speaks: bool = False
-    """Whether it looks like a message."""
+    """Whether it looks like a message, or became one."""
     lost: bool = False
     """Whether a message that it held may be missing: it is damaged, or on a branch that is left."""
-    drafts: list[Draft] = field(default_factory=list)
-    merged_into: list[Draft] = field(default_factory=list)
     reason: str | None = None
     unknown: bool = False
-    left_out: list[tuple[str, str]] = field(default_factory=list)
+    parts: list[tuple[str, str]] = field(default_factory=list)
+    """What is left out of it, with the reason."""
 
     def became(self, draft: Draft) -> Draft:
         """Say that this line is the origin of a message; may be said of several messages."""
-        self.drafts.append(draft)
+        self.speaks, draft.line = True, self
         return draft
-
-    def merge(self, *drafts: Draft) -> None:
-        """Say that this line added to, or repeats, messages that have their origin elsewhere."""
-        self.merged_into.extend(drafts)
-
-    def merge_or_skip(self, drafts: Iterable[Draft], reason: str) -> None:
-        """Say what this line repeats, or, if there is nothing, why it is skipped."""
-        self.merge(*drafts)
-        if not self.merged_into:
-            self.skip(reason)
 
     def skip(self, reason: str) -> None:
         """Say why nothing of this line is in the fixture; the reason holds no content."""
@@ -186,8 +146,7 @@ class Line:
 
     def leave(self, reason: str) -> None:
         """Say why a message of this line is left out, by links that may themselves be wrong."""
-        self.skip(reason)
-        self.lost = True
+        self.reason, self.lost = reason, True
 
     def is_unknown(self, what: str) -> None:
         """Say that this line is of a kind that the reader does not know."""
@@ -195,89 +154,20 @@ class Line:
 
     def leave_out(self, part: str, reason: str) -> None:
         """Say that a part of this line was not carried over."""
-        self.left_out.append((part, reason))
+        self.parts.append((part, reason))
 
     def leave_out_thinking(self) -> None:
         """Say, once, that the thinking of this line was not carried over."""
-        if ("thinking", NO_THINKING) not in self.left_out:
+        if ("thinking", NO_THINKING) not in self.parts:
             self.leave_out("thinking", NO_THINKING)
 
-    def objects(self, values: Iterable[Any], part: str, reason: str) -> Iterator[Json]:
-        """Yield the values that are objects; of every other one it is said that it is left out."""
+    def objects(self, values: Iterable[Any], part: str) -> Iterator[Json]:
+        """Yield the values that are objects; every other one is left out."""
         for value in values:
             if isinstance(value, dict):
                 yield Json(value)
             else:
-                self.leave_out(part, reason)
-
-
-@dataclass
-class Ledger:
-    """All lines of one conversation, and what was done to its messages afterwards."""
-
-    lines: list[Line] = field(default_factory=list)
-    dropped: dict[Draft, str] = field(default_factory=dict)
-    """Messages that no fixture can hold, with the reason."""
-    added: dict[Draft, str] = field(default_factory=dict)
-    """Messages that no line stands for, with the reason."""
-
-    def enter(self, place: str, kind: str) -> Line:
-        """Enter a line or event; it has to be settled by one of its methods."""
-        line = Line(place, kind)
-        self.lines.append(line)
-        return line
-
-    def enter_value(self, value: Value, kind: str) -> Line:
-        """Enter a value of a file; the line of one that cannot be read is settled."""
-        line = self.enter(value.place, "unreadable" if value.problem else kind)
-        if value.problem:
-            line.skip(value.problem)
-            line.lost = value.problem != NO_FORM
-        if value.replaced:
-            line.leave_out("bytes", REPLACED_BYTES)
-        return line
-
-    def missing(self, numbers: Mapping[Draft, int]) -> str:
-        """Return how many messages are left out though they may belong to the conversation.
-
-        Returns:
-            A text that counts them by reason; empty if they are at most a third of all.
-        """
-        kept, lost = 0, Counter[str]()
-        for line in self.lines:
-            said = [*line.drafts, *line.merged_into]
-            if any(draft in numbers for draft in said):
-                kept += 1
-            elif line.lost or (line.unknown and line.speaks):
-                lost[(line.reason or "").partition(" (")[0]] += 1
-            elif any(self.dropped.get(draft) == NO_CALL for draft in said):
-                lost[NO_CALL] += 1
-        if lost.total() * 3 <= kept + lost.total():
-            return ""
-        reasons = "; ".join(f"{count} x {why}" for why, count in lost.most_common(3))
-        return f"{lost.total()} of {kept + lost.total()} messages are left out ({reasons})"
-
-    def entries(self, numbers: Mapping[Draft, int]) -> Iterator[Entry]:
-        """Yield what became of every line, in order.
-
-        Args:
-            numbers: Index in the fixture of every message that is in it.
-        """
-        for line in self.lines:
-            became = tuple(numbers[draft] for draft in line.drafts if draft in numbers)
-            merged = tuple(numbers[draft] for draft in line.merged_into if draft in numbers)
-            said = [*line.drafts, *line.merged_into]
-            gone = (self.dropped[draft] for draft in said if draft in self.dropped)
-            fate: Fate = "unaccounted"
-            reason = line.reason or next(gone, None)
-            if became or merged:
-                fate, reason = "message" if became else "merged", ""
-            elif line.unknown:
-                fate, reason = "unknown", line.reason
-            elif reason:
-                fate = "skipped"
-            parts = tuple(line.left_out)
-            yield Entry(line.place, line.kind, fate, became or merged, reason or "", parts)
+                self.leave_out(part, "expected an object")
 
 
 @dataclass(eq=False)
@@ -311,9 +201,13 @@ class Conversation:
     """What recorded it, for people, as ``Claude Code 2.1.36``."""
     session: str = ""
     """The session's id in the file; empty if there is none."""
-    ledger: Ledger = field(default_factory=Ledger)
+    lines: list[Line] = field(default_factory=list)
     drafts: list[Draft] = field(default_factory=list)
     """The whole true history, in order; never a summary that stands in for earlier messages."""
+    dropped: dict[Draft, str] = field(default_factory=dict)
+    """Messages that no fixture can hold, with the reason."""
+    added: set[Draft] = field(default_factory=set)
+    """Messages that no line stands for."""
     compactions: list[Compaction] = field(default_factory=list)
     part: str = ""
     """Which thread of the session, as ``agent-3f2a`` or ``epoch-2``; empty for the main one."""
@@ -345,6 +239,51 @@ class Conversation:
         """Whether there is any tool call."""
         return any(draft.calls for draft in self.drafts)
 
+    def enter(self, place: str, kind: str) -> Line:
+        """Return the line of a place, which is in nothing but counts."""
+        self.lines.append(Line(place, kind))
+        return self.lines[-1]
+
+    def enter_value(self, value: Value, kind: str) -> Line:
+        """Return the line of a value of a file; of one that cannot be read it says why."""
+        line = self.enter(value.place, "unreadable" if value.problem else kind)
+        if value.problem:
+            line.skip(value.problem)
+            line.lost = value.problem != NO_FORM
+        if value.replaced:
+            line.leave_out("bytes", REPLACED_BYTES)
+        return line
+
+    def left_out(self, kept: Collection[Draft]) -> list[Omitted]:
+        """Return what is left out, by reason, given the messages that a fixture holds."""
+        found: dict[tuple[str, str, bool, bool], list[str]] = defaultdict(list)
+        origins = {draft.line for draft in kept}
+        for line in self.lines:
+            if line.reason is not None and line not in origins:
+                known = not (line.unknown or line.kind == "unreadable")
+                found[line.kind, line.reason, known, True].append(line.place)
+            for part, reason in line.parts:
+                found[part, reason, True, False].append(line.place)
+        return [Omitted(*key, len(at), tuple(at[:_MOST_PLACES])) for key, at in found.items()]
+
+    def missing(self, kept: Collection[Draft]) -> str:
+        """Return how many messages are left out though they may belong to the conversation.
+
+        Returns:
+            A text that counts them by reason; empty if they are at most a third of all.
+        """
+        origins = {draft.line for draft in kept}
+        there, lost = 0, Counter[str]()
+        for line in self.lines:
+            if line in origins or (line.speaks and line.reason is None):
+                there += 1
+            elif line.lost or (line.unknown and line.speaks):
+                lost[(line.reason or "").partition(" (")[0]] += 1
+        if lost.total() * 3 <= there + lost.total():
+            return ""
+        reasons = "; ".join(f"{count} x {why}" for why, count in lost.most_common(3))
+        return f"{lost.total()} of {there + lost.total()} messages are left out ({reasons})"
+
     def say(self, line: Line, *drafts: Draft) -> None:
         """Add the messages that a line became."""
         self.drafts.extend(line.became(draft) for draft in drafts)
@@ -367,16 +306,14 @@ class Conversation:
         """Take a system prompt: the first one opens the conversation.
 
         Args:
-            line: Its line; one that repeats the first is merged into it.
+            line: Its line.
             draft: The prompt.
             otherwise: Why one that says something else is left out.
         """
         first = self.system
         if first is None:
             self.drafts.insert(0, line.became(draft))
-        elif first.content == draft.content:
-            line.merge(first)
-        else:
+        elif first.content != draft.content:
             line.skip(otherwise)
 
     def compact(
@@ -424,7 +361,7 @@ class Conversation:
     def undo(self, start: int) -> None:
         """Drop the messages from a place on, and the compactions behind them."""
         for draft in self.drafts[start:]:
-            self.ledger.dropped[draft] = "undone by the user"
+            self.dropped[draft] = "undone by the user"
         del self.drafts[start:]
         kept = {None, *self.drafts}
         self.compactions = [item for item in self.compactions if item.after in kept]
@@ -451,8 +388,7 @@ class Conversation:
                 "message"
             )
         opening = Draft("user", [prompt or NO_PROMPT])
-        why = "the task that the caller gave" if prompt else "the file holds no prompt"
-        self.ledger.added[opening] = why
+        self.added.add(opening)
         self.drafts.insert(sum(draft.role == "system" for draft in self.drafts[:1]), opening)
 
     def name_subagent(self, thread: str = "thread") -> None:

@@ -1,4 +1,7 @@
-"""The formats of recorded conversations, and telling them apart by what a file holds."""
+"""The formats of recorded conversations, and telling them apart by what a file holds.
+
+Only the readers are loaded whose fields are among those of a file's first values.
+"""
 
 from fnmatch import fnmatch
 from functools import cache
@@ -13,13 +16,36 @@ from compression_eval.conversations.readers.base import Format
 from compression_eval.conversations.sources import ListedFile, SourceFile
 from compression_eval.errors import DataError, shorten
 
-_READERS = (
-    *("inspect_log", "goose", "hermes:DATABASE_FORMAT", "opencode", "cursor", "copilot_cli"),
-    *("atif", "qwen_code", "claude_code", "codex", "droid"),
-    *("pi", "hermes", "gemini_cli", "openhands_events", "swe_agent"),
-    *("swe_agent:MINI_FORMAT", "cline", "amp", "responses", "anthropic", "openai"),
-)
-"""Modules of `readers`, those with the clearest marks first; each has a ``FORMAT``"""
+_READERS: dict[str, tuple[str, set[str]]] = {
+    "claude-code": ("claude_code", {"sessionId"}),
+    "codex": ("codex", {"payload", "instructions"}),
+    "inspect": ("inspect_log", {"PK", "eval"}),
+    "goose": ("goose", {"SQ", "role", "working_dir"}),
+    "hermes-db": ("hermes:DATABASE_FORMAT", {"SQ"}),
+    "opencode": ("opencode", {"SQ", "info", "projectID"}),
+    "cursor": ("cursor", {"SQ", "role", "tool_call", "apiKeySource"}),
+    "copilot-cli": ("copilot_cli", {"data"}),
+    "atif": ("atif", {"schema_version"}),
+    "qwen-code": ("qwen_code", {"sessionId"}),
+    "droid": ("droid", {"type"}),
+    "pi": ("pi", {"type"}),
+    "hermes-jsonl": ("hermes", {"role", "messages"}),
+    "gemini-cli": ("gemini_cli", {"projectHash"}),
+    "openhands-events": ("openhands_events", {"kind"}),
+    "swe-agent": ("swe_agent", {"trajectory"}),
+    "mini-swe-agent": ("swe_agent:MINI_FORMAT", {"role", "messages", "info"}),
+    "cline": ("cline", {"role"}),
+    "amp": ("amp", {"messages"}),
+    "openai-responses": ("responses", {"type", "role", "input", "output"}),
+    "anthropic": ("anthropic", {"messages", "role", "request", "params", "body"}),
+    "openai-chat": ("openai", {"messages", "role"}),
+}
+"""For each format the module of its reader, and fields of which a file of it has at least one.
+
+They are tried in this order. ``PK`` and ``SQ`` stand for archives and databases.
+"""
+
+NAMES = tuple(_READERS)
 
 _MAX_TRIED_BYTES = 16 * 2**20
 """Size of a JSON document up to which every reader is tried where none recognises it."""
@@ -29,14 +55,23 @@ _CONVERT = "convert it to ATIF or chat messages; docs/importing.md"
 
 
 @cache
-def formats() -> dict[str, Format]:
-    """Return every format by name, in the order in which they are tried."""
-    found: dict[str, Format] = {}
-    for reader in _READERS:
-        module, _, name = reader.partition(":")
-        each = getattr(import_module(f"{__package__}.readers.{module}"), name or "FORMAT")
-        found[each.name] = each
+def format_named(name: str) -> Format:
+    """Return the format of a name."""
+    module, _, attribute = _READERS[name][0].partition(":")
+    found: Format = getattr(import_module(f"{__package__}.readers.{module}"), attribute or "FORMAT")
     return found
+
+
+def check_name(name: str) -> None:
+    """Refuse the name of a format that there is not.
+
+    Raises:
+        DataError: It is unknown.
+    """
+    if name not in _READERS:
+        raise DataError(
+            f"--format: unknown format {shorten(name)}, expected auto or one of {', '.join(NAMES)}"
+        )
 
 
 class Found(NamedTuple):
@@ -60,31 +95,37 @@ def format_of(source: SourceFile, name: str = "auto") -> Found:
         DataError: The name is unknown, or the content is of no known format; the text names those
             whose readers find a conversation in it.
     """
-    known = formats()
     document = source.document if not source.head or isinstance(source.head[0], list) else None
     forms = [source]
     if isinstance(document, list) and any(isinstance(item, dict) for item in document):
         forms.append(ListedFile(source.path, document, source.document_replaced))
     if name != "auto":
-        if name not in known:
-            raise DataError(
-                f"--format: unknown format {shorten(name)}, expected auto or one of "
-                + ", ".join(known)
-            )
-        named = (form for form in forms if known[name].recognise(form))
-        return Found(known[name], "named by --format", next(named, source))
+        check_name(name)
+        known = format_named(name)
+        named = (form for form in forms if known.recognise(form))
+        return Found(known, "named by --format", next(named, source))
     for form in forms:
-        for candidate in known.values():
-            if seen := candidate.recognise(form):
-                return Found(candidate, seen, form)
+        there = _fields(form)
+        for tried, (_, fields) in _READERS.items():
+            if fields & there and (seen := format_named(tried).recognise(form)):
+                return Found(format_named(tried), seen, form)
     if agent := unread_agent(source):
         raise DataError(f"{source.path}: a session of {agent}, which is not read ({_CONVERT})")
-    read = {name: max(_read_by(each, form) for form in forms) for name, each in known.items()}
+    read = {name: max(_read_by(format_named(name), form) for form in forms) for name in NAMES}
     able = sorted(filter(read.get, read), key=lambda name: -read[name])[:_MAX_HINTS]
     hint = f"; {' or '.join(f'--format {name}' for name in able)} could read it" if able else ""
     raise DataError(
-        f"{source.path}: no known format; {_what(source)}{hint} (--format takes {', '.join(known)})"
+        f"{source.path}: no known format; {_what(source)}{hint} (--format takes {', '.join(NAMES)})"
     )
+
+
+def _fields(source: SourceFile) -> set[str]:
+    """Return the names of the fields of a file's first values, and how it begins."""
+    found = {source.magic[:2].decode("latin-1")}
+    for value in source.head or [source.document]:
+        for item in value if isinstance(value, list) else [value]:
+            found.update(item if isinstance(item, dict) else ())
+    return found
 
 
 def only_subagents(found: Found) -> bool:
@@ -114,19 +155,14 @@ def unread_agent(source: SourceFile) -> str | None:
     """Return the agent that a file is a session of, if it is one whose files are not read."""
     roles = {value.text("role") for value in entries(source.head)}
     path = source.path.absolute().as_posix()
-    for agent, marks in _unread_agents().items():
+    text = files(f"{__package__}.readers").joinpath("unread_agents.yaml").read_text("utf-8")
+    agents: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    for agent, marks in agents.items():
         by_path = any(fnmatch(path, f"*/{pattern}") for pattern in marks.get("paths", ()))
         starts = source.magic.lstrip().startswith(marks.get("starts", "\0").encode())
         if by_path or starts or roles & set(marks.get("roles", ())):
             return agent
     return None
-
-
-@cache
-def _unread_agents() -> dict[str, dict[str, Any]]:
-    text = files(f"{__package__}.readers").joinpath("unread_agents.yaml").read_text("utf-8")
-    found: dict[str, dict[str, Any]] = yaml.safe_load(text)
-    return found
 
 
 def _what(source: SourceFile) -> str:

@@ -1,21 +1,22 @@
-"""What an import shows of what became of the input, in counts and line by line."""
+"""What an import shows at its end: its fixtures, and what is in none of them, in counts."""
 
 import json
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 
-from compression_eval.conversations.drafts import ENTERED_APART, Account
-from compression_eval.fixtures.models import Fixture
+from compression_eval.conversations.drafts import Omitted
+from compression_eval.fixtures.models import NO_RESULT, Fixture
 from compression_eval.terminal import aligned
 
 _HEADS = (
-    *("fixture", "messages", "calls", "results", "compactions", "cut at", "skipped lines"),
+    *("fixture", "messages", "calls", "results", "compactions", "cut at", "left out"),
     "begins with",
 )
 _MAX_FILES = 10
-_MAX_UNREADABLE = 20
 _MAX_TITLE_CHARACTERS = 40
+
+_Reason = tuple[str, str, str, bool, bool]
+"""The format, and the fields of `Omitted` that tell one reason from another."""
 
 
 @dataclass
@@ -23,126 +24,87 @@ class Overview:
     """Everything that is said at the end; of a conversation only its counts are kept."""
 
     rows: list[tuple[str, ...]] = field(default_factory=list)
-    unsettled: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
-    """Lines that a reader does not know, by format, fate, kind and reason."""
-    first: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
-    """Where the first of each stands."""
-    unreadable: list[str] = field(default_factory=list)
-    """The first lines that could not be read, with their file and why."""
-    unreadable_count: int = 0
-    left_out: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """Parts of lines that no reader carried over, by format, part and reason."""
+    left_out: dict[_Reason, tuple[int, str]] = field(default_factory=dict)
+    """How often something was left out, and where it was first."""
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """Files and conversations that nothing was made of, with the reason."""
     failed: int = 0
     """How many were named by themselves, not to be read, met by a defect, or lost with a copy."""
 
     @classmethod
-    def of(cls, fixture: Fixture, account: Account, format_name: str, place: str) -> "Overview":
+    def of(
+        cls, fixture: Fixture, left_out: Iterable[Omitted], format_name: str, place: str
+    ) -> "Overview":
         """Return what is said of one fixture, which was made of the file at a place."""
-        results = sum(message.role == "tool" for message in fixture.messages)
-        missing = sum(fixture.messages[number].role == "tool" for number, _ in account.added)
+        made = cls()
+        file, lines = printable(place.rpartition("/")[2], 60, end=True), 0
+        for one in left_out:
+            lines += one.count if one.whole else 0
+            reason = (format_name, one.what, one.reason, one.known, one.whole)
+            made._count(reason, one.count, f"{file}: {one.first[0]}")
         said = (message.typed.split() for message in fixture.messages)
-        words = next((words for words in said if words), [])
         row = (
             fixture.name,
             len(fixture.messages),
             sum(len(message.calls) for message in fixture.messages),
-            results - missing,
+            sum(each.role == "tool" and each.text != NO_RESULT for each in fixture.messages),
             len(fixture.recorded_compactions),
             " ".join(map(str, fixture.cuts)) or "-",
-            sum(
-                entry.fate == "skipped" and not entry.reason.endswith(ENTERED_APART)
-                for entry in account.entries
-            ),
+            lines,
             # The first words of the user, by which people know a conversation.
-            printable(" ".join(words), _MAX_TITLE_CHARACTERS),
+            printable(" ".join(next(filter(None, said), [])), _MAX_TITLE_CHARACTERS),
         )
-        made = cls([tuple(map(str, row))])
-        for entry in account.unsettled():
-            kind = (format_name, entry.fate, entry.kind, entry.reason)
-            made.unsettled[kind] += 1
-            where = f"{printable(place.rpartition('/')[2], 60, end=True)}: {entry.place}"
-            made.first.setdefault(kind, where)
-        for entry in account.entries:
-            if entry.kind == "unreadable":
-                made.unreadable_count += 1
-                if len(made.unreadable) < _MAX_UNREADABLE:
-                    where = f"{printable(place, 300, end=True)}: {entry.place}"
-                    made.unreadable.append(f"{where}: {printable(entry.reason)}")
-            made.left_out.update((format_name, part, reason) for part, reason in entry.left_out)
+        made.rows.append(tuple(map(str, row)))
         return made
+
+    def _count(self, reason: _Reason, count: int, first: str) -> None:
+        before, place = self.left_out.get(reason, (0, first))
+        self.left_out[reason] = before + count, place
 
     def add(self, one: "Overview", name: str) -> None:
         """Take in one fixture, by the name that it got."""
         self.rows.extend((name, *row[1:]) for row in one.rows)
-        self.unsettled.update(one.unsettled)
-        self.first = one.first | self.first
-        self.unreadable_count += one.unreadable_count
-        self.unreadable.extend(one.unreadable[: _MAX_UNREADABLE - len(self.unreadable)])
-        self.left_out.update(one.left_out)
+        for reason, (count, first) in one.left_out.items():
+            self._count(reason, count, first)
 
-    def lines(self, *, every_file: bool) -> Iterator[str]:
-        """Yield the lines to print.
-
-        Args:
-            every_file: Whether every skipped file is named, or only the first few of each reason.
-        """
+    def lines(self) -> Iterator[str]:
+        """Yield the lines to print."""
         if self.rows:
             yield ""
             right = set(_HEADS) - {"fixture", "cut at", "begins with"}
             yield from aligned([_HEADS, *self.rows], right)
-        if self.unsettled:
-            yield "\nLines that the reader does not know; nothing of them is in a fixture:"
-            for line, count in self.unsettled.most_common():
-                name, fate, kind, reason = line
-                said = printable(reason) if reason else fate
-                where = "" if count == 1 else "first at "
-                where += self.first[line]
-                yield f"  {count} x {name}, {printable(kind, 60)}: {said} ({where})"
-        if self.unreadable:
-            yield f"\nLines that could not be read ({self.unreadable_count}):"
-            yield from (f"  {line}" for line in self.unreadable)
-            if more := self.unreadable_count - len(self.unreadable):
-                yield f"  and {more} more (--explain names them)"
-        if self.left_out:
-            yield "\nParts of lines that are in no fixture:"
-            for (name, part, reason), count in self.left_out.most_common():
-                yield f"  {count} x {name}, {printable(part, 60)}: {printable(reason)}"
+        for known, title in (
+            (False, "Lines that are unknown or damaged; nothing of them is in a fixture:"),
+            (True, "Left out by rule:"),
+        ):
+            found = [(at, each) for each, at in self.left_out.items() if each[3] is known]
+            if found:
+                yield f"\n{title}"
+            for (count, first), (name, what, reason, *_) in sorted(found, key=lambda it: -it[0][0]):
+                why = printable(reason) or "unknown"
+                yield f"  {count} x {name}, {printable(what, 60)}: {why} (first at {first})"
         if self.skipped:
             yield f"\nSkipped ({len(self.skipped)}):"
             by_reason: dict[str, list[str]] = {}
             for place, reason in self.skipped:
                 by_reason.setdefault(reason, []).append(place)
-            for reason, found in by_reason.items():
-                shown = found if every_file else found[:_MAX_FILES]
-                for place in shown:
+            for reason, places in by_reason.items():
+                for place in places[:_MAX_FILES]:
                     yield f"  {printable(place, 300, end=True)}: {printable(reason, 500)}"
-                if more := len(found) - len(shown):
-                    yield f"  and {more} more for the same reason (--explain names them)"
+                if len(places) > _MAX_FILES:
+                    more = len(places) - _MAX_FILES
+                    yield f"  and {more} more for the same reason (--explain lists them)"
 
 
-def explained(place: str, fixture: str, account: Account) -> Iterator[str]:
-    """Yield what became of every line of the conversation in a file, for people."""
-    yield f"{printable(place, 300, end=True)} -> {fixture}"
-    for entry in account.entries:
-        yield f"  {printable(str(entry), 2000)}"
-    for number, reason in account.added:
-        yield f"  message {number} was added: {printable(reason)}"
-
-
-def explained_json(place: str, fixture: str, account: Account) -> Iterator[str]:
-    """Yield the same as lines of JSON, in ASCII: names of files and kinds may hold anything."""
-    for entry in account.entries:
-        yield json.dumps({"file": place, "fixture": fixture, **asdict(entry)})
-    for number, reason in account.added:
-        added = {"fate": "added", "messages": [number], "reason": reason}
-        yield json.dumps({"file": place, "fixture": fixture, **added})
+def explained(place: str, fixture: str, left_out: Iterable[Omitted]) -> str:
+    """Return what is left out of a conversation as a line of JSON, in ASCII."""
+    counts = [asdict(one) for one in left_out]
+    return json.dumps({"file": place, "fixture": fixture, "left_out": counts})
 
 
 def skipped_json(place: str, reason: str) -> str:
     """Return a file that nothing was made of as a line of JSON."""
-    return json.dumps({"file": place, "fixture": None, "fate": "skipped", "reason": reason})
+    return json.dumps({"file": place, "fixture": None, "reason": reason})
 
 
 def printable(text: str, characters: int = 200, *, end: bool = False) -> str:

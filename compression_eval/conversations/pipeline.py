@@ -20,7 +20,7 @@ from typing import Any, cast
 from compression_eval.conversations.building import Built, Images, build
 from compression_eval.conversations.corpus import Row, Shard, Take, Work, Write
 from compression_eval.conversations.cutting import CutRule, find_cuts
-from compression_eval.conversations.drafts import Account, Conversation, Entry
+from compression_eval.conversations.drafts import Conversation, Omitted
 from compression_eval.conversations.duplicates import (
     Copies,
     Copy,
@@ -35,7 +35,6 @@ from compression_eval.conversations.formats import format_of
 from compression_eval.conversations.overview import (
     Overview,
     explained,
-    explained_json,
     printable,
     skipped_json,
 )
@@ -127,7 +126,7 @@ class ReadConversation:
     """A conversation, ready to be written but for its name; its fixture is in a row."""
 
     name: str
-    account: Account
+    left_out: Sequence[Omitted]
     notes: Sequence[str]
     identity: Identity
     """As it was read."""
@@ -178,7 +177,7 @@ class _AsWritten:
     columns: bool
     """Whether it becomes a row of Parquet, or a file."""
     explained: bool
-    """Whether its account is shown."""
+    """Whether what is left out of it is written down."""
     again: bool
     """Whether a file that cannot be read this time is read again by the same command."""
 
@@ -238,7 +237,7 @@ def _finish(
                 fixture, made = _finished(outcome, place, options, taught)
                 yield Row(as_written.row(fixture))
                 if not as_written.explained:
-                    made = replace(made, account=Account((), ()))
+                    made = replace(made, left_out=())
             except NotScrubbedError as error:
                 made = Defect(str(error))
             except DataError as error:
@@ -273,7 +272,7 @@ def _outcomes(
 def _finished(
     read: _Built, place: str, options: ImportOptions, taught: TextPasses | None
 ) -> tuple[Fixture, ReadConversation]:
-    fixture, account = read.built.fixture, read.built.account
+    fixture, left_out = read.built.fixture, read.built.left_out
     known = identity(fixture)
     cuts, moved = find_cuts(fixture, options.cuts)
     notes = [*read.built.notes, *moved]
@@ -288,13 +287,9 @@ def _finished(
                 f"not written, the audit still finds: {shown}"
                 + (f"; and {more} more" if more > 0 else "")
             )
-        # The account's numbers are those of the messages that scrubbing has left.
-        entries = tuple(_moved(entry, done.moved) for entry in account.entries)
-        added = ((done.moved.get(number), reason) for number, reason in account.added)
-        kept = tuple((number, reason) for number, reason in added if number is not None)
-        fixture, account, report = done.fixture, Account(entries, kept), done.report
-    said = Overview.of(fixture, account, read.format, place)
-    return fixture, ReadConversation(fixture.name, account, notes, known, report, said)
+        fixture, report = done.fixture, done.report
+    said = Overview.of(fixture, left_out, read.format, place)
+    return fixture, ReadConversation(fixture.name, left_out, notes, known, report, said)
 
 
 class Import:
@@ -303,9 +298,7 @@ class Import:
     Args:
         options: What is wanted.
         say: Prints a line.
-        explain: Takes the whole account, as lines of JSON if ``as_json``; None if it is not
-            wanted.
-        as_json: Whether the account is written as JSON.
+        explain: Takes a line of JSON for each conversation, with what is left out of it.
     """
 
     def __init__(
@@ -313,13 +306,10 @@ class Import:
         options: ImportOptions,
         say: Callable[[str], None],
         explain: Callable[[str], None] | None = None,
-        *,
-        as_json: bool = False,
     ) -> None:
         self._options = options
         self._say = say
         self._explain = explain
-        self._as_json = as_json
         self._names = Names()
         self._written: dict[str, str] = {}
         self._refused: set[Key] = set()
@@ -416,7 +406,7 @@ class Import:
     def skip(self, place: str, reason: str) -> None:
         """Account for a file or a conversation that nothing is made of."""
         self.overview.skipped.append((place, reason))
-        if self._explain and self._as_json:
+        if self._explain:
             self._explain(skipped_json(place, reason))
 
     def _refuse(self, item: Input, index: int, reason: str | Defect) -> None:
@@ -444,18 +434,7 @@ class Import:
             if each:
                 self._say(f"  {name}: {printable(each, 400)}")
         if self._explain:
-            lines = explained_json if self._as_json else explained
-            for line in lines(place, name, read.account):
-                self._explain(line)
-
-
-def _moved(entry: Entry, moved: dict[int, int]) -> Entry:
-    left = tuple(moved[number] for number in entry.messages if number in moved)
-    if left == entry.messages:
-        return entry
-    if left or not entry.messages:
-        return replace(entry, messages=left)
-    return replace(entry, fate="skipped", messages=(), reason="dropped by scrubbing")
+            self._explain(explained(place, name, read.left_out))
 
 
 def _read(item: Input, options: ImportOptions) -> Iterator[_Read]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from compression_eval.conversations.drafts import Conversation
 from compression_eval.conversations.fields import Json, label, origin
-from compression_eval.conversations.formats import formats
+from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.readers.base import with_asides
 from compression_eval.conversations.sources import SourceFile, Value, source_file
 from compression_eval.errors import DataError, shorten
@@ -131,7 +131,7 @@ def _without_nulls(value: Any) -> Any:
 def _conversations(
     place: str, rows: Iterator[Value], columns: Mapping[str, str], name: str = ""
 ) -> Iterator[Conversation]:
-    """Yield the conversations of rows; rows without one are in the account of the last."""
+    """Yield the conversations of rows; the last one counts rows without one."""
     return with_asides(
         _items(place, rows, columns, name), "row", f"{place}: no row holds a conversation"
     )
@@ -151,7 +151,7 @@ def _items(
         if isinstance(form, str):
             yield Value(row.place, problem=form)
             continue
-        reader, value = formats()[form[0]], replace(row, value=form[1])
+        reader, value = format_named(form[0]), replace(row, value=form[1])
         others = sum(
             column not in known.values() and held is not None and held != ""
             for column, held in row.value.items()
@@ -161,9 +161,9 @@ def _items(
             conversation.part = "-".join(part for part in parts if part and part != row.place)
             if name:
                 conversation.origin = origin(conversation.origin, "of", name)
-            if others and conversation.ledger.lines:
+            if others and conversation.lines:
                 reason = f"{others} columns that hold no part of a conversation"
-                conversation.ledger.lines[0].leave_out("columns", reason)
+                conversation.lines[0].leave_out("columns", reason)
             yield conversation
 
 
@@ -199,16 +199,16 @@ def _form_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, A
     }
     prompt = system if isinstance(system, str) else None
     source = _Row(Path(), Value("", messages))
-    if formats()["openai-responses"].recognise(source):
+    if format_named("openai-responses").recognise(source):
         instructions = {} if prompt is None else {"instructions": prompt}
         return "openai-responses", {**frame, "input": messages, **instructions}
-    if formats()["anthropic"].recognise(source):
+    if format_named("anthropic").recognise(source):
         return "anthropic", {
             **frame,
             "messages": messages,
             **({"system": system} if system else {}),
         }
-    if formats()["openai-chat"].recognise(source):
+    if format_named("openai-chat").recognise(source):
         before = [] if prompt is None else [{"role": "system", "content": prompt}]
         return "openai-chat", {**frame, "messages": [*before, *messages], "session_id": name}
     kinds = sorted({label(Json.of(message).at("role")) for message in messages[:50]})

@@ -400,7 +400,7 @@ def _line(file: BinaryIO, raw: bytes, place: str) -> Iterator[Value]:
             cut_off = "" if raw.endswith(b"\n") else ": the file ends within it"
             deep = isinstance(error, RecursionError)
             why = "nested too deeply" if deep else f"not JSON{cut_off}"
-            yield Value(where, problem=f"{why} ({len(raw):,} bytes)")
+            yield Value(where, problem=why)
             return
         yield Value(where, value, replaced=replaced)
         while start < len(text) and text[start] in _SPACE:

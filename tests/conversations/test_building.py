@@ -2,14 +2,14 @@
 
 import pytest
 
-from compression_eval.conversations.building import Built, build
+from compression_eval.conversations.building import build
 from compression_eval.conversations.drafts import (
+    NO_CALL,
     Compaction,
     Conversation,
     Draft,
     DraftCall,
     Image,
-    Ledger,
 )
 from compression_eval.errors import DataError
 from compression_eval.fixtures.models import NO_RESULT, ImagePart
@@ -17,14 +17,10 @@ from compression_eval.fixtures.models import NO_RESULT, ImagePart
 
 def _conversation(*drafts: Draft, session: str = "") -> Conversation:
     """Return a conversation in which each draft came from a line of its own."""
-    ledger = Ledger()
+    conversation = Conversation("test", "Test 1", session)
     for number, draft in enumerate(drafts, 1):
-        ledger.enter(f"line {number}", draft.role).became(draft)
-    return Conversation("test", "Test 1", session, ledger, list(drafts))
-
-
-def _fates(built: Built) -> list[str]:
-    return [str(entry) for entry in built.account.entries]
+        conversation.say(conversation.enter(f"line {number}", draft.role), draft)
+    return conversation
 
 
 def _call(identifier: str, arguments: str = "{}") -> Draft:
@@ -41,17 +37,12 @@ def test_what_the_user_typed_while_a_tool_ran_comes_behind_the_result() -> None:
         )
     )
     assert [message.text for message in built.fixture.messages] == ["go", "", "done", "stop at ten"]
-    assert _fates(built)[2:] == [
-        "line 3 (user): became message 3",
-        "line 4 (tool): became message 2",
-    ]
 
 
 def test_a_call_without_a_result_gets_one_that_says_so() -> None:
     built = build(_conversation(Draft("user", ["go"]), _call("c1"), Draft("assistant", ["oh"])))
     assert built.fixture.messages[2].text == NO_RESULT
     assert built.fixture.messages[2].tool_call_id == "c1"
-    assert built.account.added == ((2, "the file holds no result of the call"),)
     assert built.fixture.source is not None
     assert built.fixture.source.caveats == ["1 tool calls have no recorded result"]
 
@@ -63,9 +54,9 @@ def test_a_result_without_its_call_and_an_empty_turn_are_left_out_by_name() -> N
         )
     )
     assert len(built.fixture.messages) == 1
-    assert _fates(built)[1:] == [
-        "line 2 (tool): skipped: a result whose call is not in the file",
-        "line 3 (assistant): skipped: an empty assistant turn",
+    assert [(one.what, one.reason, one.first) for one in built.left_out] == [
+        ("tool", NO_CALL, ("line 2",)),
+        ("assistant", "an empty assistant turn", ("line 3",)),
     ]
 
 
@@ -104,6 +95,7 @@ def test_an_id_that_the_file_repeats_is_told_apart() -> None:
         ('{"a": 1}', {"a": 1}),
         ("*** Begin Patch", {"input": "*** Begin Patch"}),
         ("[1, 2]", {"input": "[1, 2]"}),
+        ('{"a":' * 600 + "1" + "}" * 600, {"input": '{"a":' * 600 + "1" + "}" * 600}),
         ('{"a": "\\ud800"}', {"a": "\ufffd"}),
     ],
 )
@@ -173,13 +165,6 @@ def test_the_name_comes_from_the_session_or_the_content_and_never_from_elsewhere
 def test_a_conversation_in_which_no_user_speaks_is_refused() -> None:
     with pytest.raises(DataError, match="no user message"):
         build(_conversation(Draft("assistant", ["hello"])))
-
-
-def test_a_line_that_the_reader_forgot_is_seen() -> None:
-    conversation = _conversation(Draft("user", ["go"]))
-    conversation.ledger.enter("line 2", "attachment")
-    (entry,) = build(conversation).account.unsettled()
-    assert str(entry) == "line 2 (attachment): not accounted for (please report this)"
 
 
 def test_two_calls_of_a_turn_with_one_id_each_keep_their_result() -> None:

@@ -1,7 +1,7 @@
 """States of recorded compactions: ids that fit each other, whatever was kept or made anew."""
 
 from compression_eval.conversations.building import build
-from compression_eval.conversations.drafts import Compaction, Conversation, Draft, DraftCall, Ledger
+from compression_eval.conversations.drafts import Compaction, Conversation, Draft, DraftCall
 from compression_eval.fixtures.models import NO_RESULT, Message
 
 
@@ -14,10 +14,7 @@ def result(identifier: str, text: str = "done") -> Draft:
 
 
 def state_of(history: list[Draft], state: list[Draft]) -> list[int | Message]:
-    conversation = Conversation("test", "test", "", Ledger(), drafts=history)
-    line = conversation.ledger.enter("line 1", "test")
-    for draft in history:
-        line.became(draft)
+    conversation = Conversation("test", "test", drafts=history)
     conversation.compactions.append(Compaction(after=history[-1], state=state))
     (compaction,) = build(conversation).fixture.recorded_compactions
     assert compaction.state is not None
@@ -68,5 +65,5 @@ def test_a_kept_call_without_a_result_keeps_what_stands_for_it() -> None:
 
 
 def build_text(history: list[Draft]) -> str:
-    conversation = Conversation("test", "test", "", Ledger(), drafts=history)
+    conversation = Conversation("test", "test", drafts=history)
     return build(conversation).fixture.messages[2].text

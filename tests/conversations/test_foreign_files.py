@@ -130,6 +130,6 @@ def test_what_a_reader_drops_of_a_message_is_always_listed(tmp_path: Path) -> No
     done = CliRunner().invoke(main, ["import", str(path), "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     assert (
-        "Parts of lines that are in no fixture:\n"
-        "  2 x pi, block hologram: unknown kind of content\n"
+        "Left out by rule:\n"
+        "  2 x pi, block hologram: unknown kind of content (first at a.jsonl: line 2)\n"
     ) in done.stdout

@@ -90,7 +90,6 @@ def test_every_form_of_messages_says_the_same(
     (built,) = read(write(tmp_path / "x", [{"messages": value}]))
     assert shape(built) == EXPECTED
     assert built.fixture.messages[1].calls[0].function.parsed() == {"a": 1}
-    assert built.account.unsettled() == []
 
 
 def _blocks(content: Any) -> Any:
@@ -113,8 +112,6 @@ def test_columns_beside_the_messages_are_used(
     (built,) = read(lines(tmp_path / "x.jsonl", [row]), {**columns, "tools": "functions"})
     assert shape(built) == [("system", "You are careful.", []), *EXPECTED]
     assert built.fixture.model == "some/model"
-    left_out = [part for entry in built.account.entries for part in entry.left_out]
-    assert ("columns", "1 columns that hold no part of a conversation") in left_out
     assert [tool.function.name for tool in built.fixture.tools] == ["bash"]
 
 
@@ -122,25 +119,6 @@ def test_every_row_is_a_conversation_with_its_own_name(tmp_path: Path) -> None:
     built = read(lines(tmp_path / "x.jsonl", [{"messages": CHAT, "id": 7}] * 3))
     names = [one.fixture.name for one in built]
     assert [name[-6:] for name in names] == ["-row-0", "-row-1", "-row-2"]
-    assert [one.account.entries[0].place.split(",")[0] for one in built] == [
-        "line 1",
-        "line 2",
-        "line 3",
-    ]
-
-
-def test_rows_without_a_conversation_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    rows = [{"messages": CHAT}, {"messages": 3}, {"messages": [{"role": "odd", "content": "x"}]}]
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    path.write_bytes(text.encode() + b'3\n{"messages": [{"ro')
-    (built,) = read(str(path))
-    assert [str(entry) for entry in built.account.entries[-4:]] == [
-        "line 2 (unreadable): skipped: its column for messages holds no list of messages",
-        "line 3 (unreadable): skipped: its messages are of no known form (roles: odd)",
-        "line 4 (unreadable): skipped: not an object",
-        "line 5 (unreadable): skipped: not JSON: the file ends within it (18 bytes)",
-    ]
 
 
 @pytest.fixture
@@ -155,11 +133,6 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_dataset_of_the_hub_is_read_split_by_split(hub: Path) -> None:
     built = read("hf:org/talks")
-    assert [one.account.entries[0].place.split(",")[0] for one in built] == [
-        "train row 0",
-        "train row 1",
-        "test row 0",
-    ]
     assert len({one.fixture.name for one in built}) == 3
     assert built[0].fixture.source is not None
     assert str(built[0].fixture.source.origin).endswith("of org/talks")

@@ -29,7 +29,7 @@ def test_two_values_on_a_line_are_both_read(tmp_path: Path) -> None:
 
 def test_a_torn_last_line_is_named(tmp_path: Path) -> None:
     found = _read(tmp_path, b'{"a": 1}\n{"b": ')
-    assert found[1] == ("line 2", None, "not JSON: the file ends within it (6 bytes)")
+    assert found[1] == ("line 2", None, "not JSON: the file ends within it")
 
 
 def test_bytes_that_are_not_utf8_are_replaced_and_said(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_bytes_that_are_not_utf8_are_replaced_and_said(tmp_path: Path) -> None:
 
 def test_nesting_without_end_is_named(tmp_path: Path) -> None:
     (found,) = _read(tmp_path, b"[" * 200_000 + b"\n")
-    assert found[2] in ("nested too deeply (200,001 bytes)", "not JSON (200,001 bytes)")
+    assert found[2] in ("nested too deeply", "not JSON")
 
 
 def test_a_line_over_the_limit_is_named_and_the_next_is_read(

@@ -32,13 +32,12 @@ _OUTCOMES = {
 class _Thread(Reader):
     format = "amp"
     key = "role"
-    unknown = "expected the role user, assistant or info, and content as a list"
 
     def take(self, line: Line, entry: Json) -> None:
         if isinstance(entry.at("content"), list):
             super().take(line, entry)
         else:
-            line.is_unknown(self.unknown)
+            line.is_unknown("expected content as a list")
 
     def assistant(self, line: Line, message: Json) -> None:
         """Take an answer; calls that were torn, and what the provider ran, are not sent again."""
@@ -86,8 +85,6 @@ class _Thread(Reader):
             line.leave_out("userState", "the state of the user's editor")
         if blocks or files:
             self.say(line, *user_drafts([*files, *blocks], line))
-        elif line.reason is None and not line.drafts:
-            line.skip("nothing that the model saw")
 
     kinds: ClassVar[Table] = {"assistant": assistant, "user": user, "info": user}
 
@@ -154,4 +151,4 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
     yield with_replaced(thread.finish(), source)
 
 
-FORMAT = Format(name="amp", title="Amp threads (JSON)", recognise=_recognise, read=_read)
+FORMAT = Format("amp", _recognise, _read)

@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Any
 
 from compression_eval.conversations.drafts import (
-    ENTERED_APART,
     NO_SYSTEM_PROMPT,
     NO_THINKING,
     Content,
@@ -56,6 +55,8 @@ class AssistantTurn:
 
     def __init__(self) -> None:
         self.drafts: list[Draft] = []
+        self.touched: list[Draft] = []
+        """The messages that the last blocks went to."""
         self._callers: dict[str, Draft] = {}
 
     def add(self, content: Any, line: Line, *, repeats: bool = False) -> list[Draft]:
@@ -63,21 +64,14 @@ class AssistantTurn:
 
         Args:
             content: A text or a list of blocks.
-            line: Where what is not carried over is entered; it became or was merged into every
-                message that a block of it went to.
+            line: Where what is not carried over is said.
             repeats: Whether texts that the turn already holds are repetitions.
         """
         before = len(self.drafts)
         blocks = content if isinstance(content, list) else [content]
-        touched = dict.fromkeys(self._add(block, line, repeats=repeats) for block in blocks)
-        touched.pop(None, None)
-        opened = [] if touched else [self._open()]
-        for draft in [draft for draft in touched if draft is not None] or opened:
-            if draft in self.drafts[before:]:
-                line.became(draft)
-            else:
-                line.merge(draft)
-        return self.drafts[before:]
+        added = dict.fromkeys(self._add(block, line, repeats=repeats) for block in blocks)
+        self.touched = [draft for draft in added if draft is not None] or [self._open()]
+        return [line.became(draft) for draft in self.drafts[before:]]
 
     def _open(self) -> Draft:
         """Return the message that goes on, a new one behind a result."""
@@ -264,10 +258,6 @@ class _Thread(Reader):
         self._prompt: Draft | None = None
         self._keys: list[int] = []
         """What tells the messages read so far from others."""
-        self._last: list[Draft] = []
-        """What the last of them became."""
-        self._read: list[Draft] = []
-        """What all of them became."""
 
     def goes_on_with(self, value: Any, request: Json) -> bool:
         """Return whether a request repeats all of this thread, or a line is its next message."""
@@ -275,47 +265,39 @@ class _Thread(Reader):
         return _is_message(value) or list(islice(keys, len(self._keys))) == self._keys
 
     def feed(self, value: Value) -> None:
-        """Take a request, or name what is none."""
-        line = self.ledger.enter_value(value, "request")
+        """Take a request, a message, or a list of messages."""
         request = _request(value.value)
-        if value.problem:
-            return
-        if request is None:
-            line.is_unknown("expected an object with the list messages, or a message")
+        if request is None or value.problem:
+            line = self.enter_value(value, "request")
+            if not value.problem:
+                line.is_unknown("expected an object with the list messages, or a message")
             return
         if _is_message(value.value):
-            line.kind = label(value.value["role"])
-            self._message(value.value, line)
+            self._message(value.value, self.enter_value(value, label(value.value["role"])))
             return
-        line.merge(*self._read)
-        line.skip(f"its parts {ENTERED_APART}")
+        line = self.enter_value(value, "request")
         if any(key not in _OWN_FIELDS for key in request):
             line.leave_out("settings", "only the system prompt, the tools and the model are kept")
+        self._head(request, line)
         known = len(self._keys)
-        self._head(request, value.place)
         for number, message in enumerate(request["messages"][known:], known):
             role = label(Json.of(message).text("role"))
-            self._message(message, self.ledger.enter(f"{value.place}, messages[{number}]", role))
+            self._message(message, self.enter(f"{value.place}, messages[{number}]", role))
         if request.at("response") is not None:
-            line = self.ledger.enter(f"{value.place}, response", "response")
+            line = self.enter(f"{value.place}, response", "response")
             self._response(request.entry("response"), line)
 
-    def _head(self, request: Json, place: str) -> None:
+    def _head(self, request: Json, line: Line) -> None:
         self.model = request.text("model") or self.model
         if request.at("system"):
-            line = self.ledger.enter(f"{place}, system", "system")
             draft = Draft("system", content_of(request["system"], line))
             if self._prompt is None:
                 self._prompt = line.became(draft)
                 self.drafts.insert(0, draft)
-            elif self._prompt.content == draft.content:
-                line.merge(self._prompt)
-            else:
-                line.skip("a later form of the system prompt; the first is kept")
+            elif self._prompt.content != draft.content:
+                line.leave_out("system", "a later form of the system prompt; the first is kept")
                 self.caveat("the system prompt changed; the first is kept")
         if tools := request.listed("tools"):
-            line = self.ledger.enter(f"{place}, tools", "tools")
-            line.skip("kept beside the messages")
             self.tools, without = tool_definitions(tools)
             if without:
                 line.leave_out("tools", "those that the server runs have no schema here")
@@ -336,14 +318,12 @@ class _Thread(Reader):
             )
         self.model = message.text("model") or self.model
         said = {"role": "assistant", "content": content}
-        if self._keys[-1:] == [_key(said)]:
-            line.merge(*self._last)
-            line.skip("repeats the last message")
-        else:
+        if self._keys[-1:] != [_key(said)]:
             self._message(said, line)
 
     def _message(self, message: Any, line: Line) -> None:
-        before, role = len(self.drafts), Json.of(message).text("role")
+        role = Json.of(message).text("role")
+        line.speaks = role in _ROLES
         content = Json.of(message).at("content")
         try:
             if not isinstance(content, str | list) or role not in _ROLES:
@@ -358,8 +338,6 @@ class _Thread(Reader):
         except RecursionError:
             line.is_unknown("nested too deeply")
         self._keys.append(_key(message))
-        self._last = self.drafts[before:]
-        self._read += self._last
 
     def _assistant(self, content: str | list[Any], line: Line) -> None:
         """Take an assistant message; the server may have compacted within it."""
@@ -376,8 +354,6 @@ class _Thread(Reader):
             self.compact(text, [Draft("user", [text])])
         if rest or not content:
             self.drafts.extend(AssistantTurn().add(rest, line))
-        else:
-            line.skip("it ends with a compaction, which is recorded beside the messages")
 
     def finish(self) -> Conversation:
         self.part = "" if self.number == 1 else f"thread-{self.number}"
@@ -424,4 +400,4 @@ def _recognise(source: SourceFile) -> str | None:
     return None
 
 
-FORMAT = thread_format(_Thread, "Anthropic messages", _recognise, _place)
+FORMAT = thread_format(_Thread, _recognise, _place)

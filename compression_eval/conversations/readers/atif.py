@@ -11,7 +11,6 @@ from typing import Any
 
 from compression_eval.conversations.drafts import (
     NO_TOOLS,
-    RECORDED,
     Compaction,
     Content,
     Conversation,
@@ -71,17 +70,15 @@ class _Trajectory(Reader):
             compacts = step.text("extra", "context_management", "type") == "compaction"
             kind = ":compaction" if compacts else ":copied" if copy else ""
             place = f"{start}step {number}"
-            line = self.ledger.enter(place, label(step.text("source")) + kind)
+            line = self.enter(place, label(step.text("source")) + kind)
             if not isinstance(value, dict):
                 line.is_unknown("expected an object")
             elif compacts:
-                line.skip(RECORDED)
                 if step.entry("observation"):
                     why = "it names the files of the compaction's own sub-agents"
                     line.leave_out("observation", why)
                 self.compact()
             elif copy and continues:
-                line.skip("a copy of what the agent went on with, recorded with the compaction")
                 copied.extend(_drafts(step, Line(), opening=False))
             elif copy:
                 line.skip("a copy out of the file that this one continues")
@@ -130,7 +127,7 @@ def _drafts(step: Json, line: Line, *, opening: bool) -> list[Draft]:
         said.role = "system"
     elif source == "agent":
         said.role, said.content = "assistant", without_thinking(said.content, line)
-        for call in line.objects(step.listed("tool_calls"), "tool call", "expected an object"):
+        for call in line.objects(step.listed("tool_calls"), "tool call"):
             name = call.text("function_name")
             said.call(call.name("tool_call_id"), name, call.at("arguments"))
         if step.at("reasoning_content"):
@@ -161,7 +158,7 @@ def _observed(step: Json, said: Draft, line: Line) -> Iterator[Draft]:
     named = [result.name("source_call_id") for result in entries(values)]
     open_calls = [call.id for call in said.calls if call.id not in named]
     by_order = iter(open_calls if len(open_calls) == named.count("") else ())
-    for result in line.objects(values, "observation", "expected an object"):
+    for result in line.objects(values, "observation"):
         if result.listed("subagent_trajectory_ref"):
             line.leave_out("sub-agent", "its trajectory is a conversation of its own")
         content = _content(result.at("content"), line)
@@ -235,4 +232,4 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
             yield with_replaced(child, source)
 
 
-FORMAT = Format("atif", "ATIF trajectories (JSON)", _recognise, _read)
+FORMAT = Format("atif", _recognise, _read)

@@ -1,8 +1,8 @@
-"""What every reader of a format stands on.
+"""What the readers of all formats share.
 
-A format is one module with a ``FORMAT``, named in `formats`. Its reader takes a file value by
-value: each is entered in the account first, then a table says by its kind who takes it, or why it
-is skipped; what no table knows is named as unknown. So no line can be forgotten.
+A format is one module with a ``FORMAT``, listed in `formats`. Its reader takes a file value by
+value: a table says by a value's kind which method takes it, or why it is left out. Values of a
+kind that no table has are counted as unknown, and so are values that are no objects.
 """
 
 from collections import Counter, defaultdict
@@ -30,7 +30,6 @@ from compression_eval.conversations.drafts import (
 from compression_eval.conversations.fields import Json, entries, label
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.errors import DataError
-from compression_eval.text.thinking import split_thinking
 
 TEXT_ACTIONS = (
     "the agent's actions are part of its text, not tool calls: files that it touched are not "
@@ -49,7 +48,7 @@ better than one whose calls are lost.
 """
 
 Table = Mapping[str, str | Callable[[Any, Line, Json], None]]
-"""For each kind of value the method that takes it, or the reason why it is skipped."""
+"""For each kind of value the method that takes it, or the reason why it is left out."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +57,9 @@ class Format:
 
     name: str
     """As given to ``--format``."""
-    title: str
-    """For people."""
     recognise: Recogniser
     read: Callable[[SourceFile], Iterator[Conversation]]
-    """Yields the threads of a file one by one, each with its own ledger.
+    """Yields the threads of a file one by one.
 
     Raises `DataError` where the file is not of this format at all.
     """
@@ -73,16 +70,12 @@ class Reader(Conversation):
 
     format: str
     kinds: ClassVar[Table] = {}
-    unknown: ClassVar[str] = ""
-    """What is said of a value whose kind is not in the table."""
-    no_object: ClassVar[str] = ""
-    """What is said of a value that is no object, if that is not `unknown`."""
     expected: ClassVar[str] = ""
     """What is said of a file that holds nothing of the format."""
     key: ClassVar[str] = "type"
     """The field that says of which kind a value is."""
-    subtype: ClassVar[str] = ""
-    """The field that says of which sort of its kind it is."""
+    subtype: ClassVar[tuple[str, ...]] = ()
+    """The field that says of which sort of its kind it is, by the keys that lead to it."""
     lacks: ClassVar[tuple[str, ...]] = (NO_SYSTEM_PROMPT, NO_TOOLS)
     """What no file of the format holds."""
 
@@ -100,19 +93,25 @@ class Reader(Conversation):
         return entry.text(self.key)
 
     def name_of(self, entry: Json) -> str:
-        """Return what to call a value in the account."""
-        kind, sort = label(self.kind_of(entry)), entry.text(self.subtype)
+        """Return what to call a value in counts."""
+        kind = label(self.kind_of(entry))
+        sort = entry.text(*self.subtype) if self.subtype else ""
         return f"{kind}:{label(sort)}" if sort else kind
 
     def feed(self, value: Value) -> None:
-        """Enter a value of the file and take what it holds."""
+        """Take what a value of the file holds."""
         entry = Json.of(value.value)
-        line = self.ledger.enter_value(value, self.name_of(entry))
+        line = self.enter_value(value, self.name_of(entry))
         line.speaks = looks_like_message(entry)
-        if self.no_object and not (value.problem or isinstance(value.value, dict)):
-            line.is_unknown(self.no_object)
-        elif not value.problem:
+        if value.problem:
+            return
+        if not isinstance(value.value, dict):
+            line.is_unknown("expected a JSON object")
+            return
+        try:
             self.take(line, entry)
+        except RecursionError:
+            line.is_unknown("nested too deeply")
 
     def feed_all(self, name: str, values: Iterable[Any], first: int = 0) -> None:
         """Feed the items of a list, which are called by a name and their number."""
@@ -120,18 +119,15 @@ class Reader(Conversation):
             self.feed(Value(f"{name} {number}", value))
 
     def take(self, line: Line, entry: Json) -> None:
-        """Settle the line of a value."""
+        """Take an object by its kind."""
         found = self.kinds.get(self.kind_of(entry))
         if isinstance(found, str):
             line.skip(found)
         elif found is None:
-            line.is_unknown(self.unknown)
+            line.is_unknown("unknown kind")
         else:
-            try:
-                found(self, line, entry)
-            except RecursionError:
-                line.is_unknown("nested too deeply")
-            self.recognised = self.recognised or bool(line.drafts) or not line.unknown
+            found(self, line, entry)
+            self.recognised = self.recognised or not line.unknown
 
     def finish(self) -> Conversation:
         """Return the conversation; nothing is fed after it."""
@@ -177,9 +173,9 @@ def read_lines(source: SourceFile, reader: Reader) -> Iterator[Conversation]:
     yield reader.finish()
 
 
-def line_format(reader: type[Reader], title: str, recognise: Recogniser) -> Format:
+def line_format(reader: type[Reader], recognise: Recogniser) -> Format:
     """Return a format whose files hold one conversation, with a value on each line."""
-    return Format(reader.format, title, recognise, lambda source: read_lines(source, reader()))
+    return Format(reader.format, recognise, lambda source: read_lines(source, reader()))
 
 
 Place = Literal["opens", "belongs", "foreign"]
@@ -187,19 +183,18 @@ Place = Literal["opens", "belongs", "foreign"]
 
 
 def thread_format(
-    reader: type[T], title: str, recognise: Recogniser, place: Callable[[Any, T | None], Place]
+    reader: type[T], recognise: Recogniser, place: Callable[[Any, T | None], Place]
 ) -> Format:
     """Return a format whose files hold conversations one after the other.
 
     Args:
         reader: Reads one of them.
-        title: For people.
         recognise: As in `Format`.
         place: Where a value belongs, given the open conversation.
     """
 
     def read(source: SourceFile) -> Iterator[Conversation]:
-        """Yield the conversations one at a time, each value in exactly one account."""
+        """Yield the conversations one at a time."""
         thread: T | None = None
         number, waiting = 0, list[Value]()
         for value in records(source):
@@ -213,7 +208,7 @@ def thread_format(
                     thread.feed(earlier)
                 waiting.clear()
             if thread is None:
-                # It is named in the account of the first thread; what it holds is not needed.
+                # The first thread counts it; what it holds is not needed.
                 waiting.append(Value(value.place, problem=value.problem or NO_FORM))
             else:
                 thread.feed(value)
@@ -221,7 +216,7 @@ def thread_format(
             raise DataError(f"{source.path}: {reader.expected}")
         yield thread.finish()
 
-    return Format(reader.format, title, recognise, read)
+    return Format(reader.format, recognise, read)
 
 
 def records(source: SourceFile) -> Iterator[Value]:
@@ -235,7 +230,7 @@ def records(source: SourceFile) -> Iterator[Value]:
 def with_asides(
     items: Iterable[Conversation | Value], kind: str, nothing: str, unknown: str = ""
 ) -> Iterator[Conversation]:
-    """Yield conversations; values that belong to none are in the account of the last.
+    """Yield conversations; the last one counts the values that belong to none.
 
     Args:
         items: Conversations, and between them values of which nothing was made.
@@ -258,7 +253,7 @@ def with_asides(
     if last is None:
         raise DataError(nothing + (f": {asides[0].problem}" if asides and not unknown else ""))
     for value in asides:
-        line = last.ledger.enter_value(value, kind)
+        line = last.enter_value(value, kind)
         if not value.problem:
             line.is_unknown(unknown)
     yield last
@@ -316,27 +311,13 @@ def prevails(
     return sum(every) * 2 > len(every) and not any(foreign)
 
 
-def message_name(entry: Json) -> str:
-    """Return what to call a line that may be a message: its type, of a message with the role."""
-    kind = label(entry.text("type"))
-    return f"message:{label(entry.text('message', 'role'))}" if kind == "message" else kind
-
-
-def mcp_content(
-    value: Any,
-    line: Line,
-    ignored: Sequence[str] = (),
-    other: str = "block",
-    why: str = "unknown kind of content",
-) -> Content:
+def mcp_content(value: Any, line: Line, ignored: Sequence[str] = ()) -> Content:
     """Return texts and images of content in the form of MCP, which several agents took over.
 
     Args:
         value: A text, or a list of blocks.
-        line: Where what is not carried over is entered.
+        line: Where what is not carried over is said.
         ignored: Types of blocks that are taken elsewhere.
-        other: What to call blocks of any other type.
-        why: Why these are left out.
     """
     if isinstance(value, str):
         return [value]
@@ -352,20 +333,24 @@ def mcp_content(
             case "thinking" | "redactedThinking":
                 line.leave_out_thinking()
             case kind if kind not in ignored:
-                line.leave_out(f"{other} {label(kind)}", why)
+                line.leave_out(f"block {label(kind)}", "unknown kind of content")
     return found
 
 
 def without_thinking(content: Iterable[str | Image], line: Line) -> Content:
     """Leave out the thinking that some models write among their words, between marks."""
-    return [_said(part, line) if isinstance(part, str) else part for part in content]
+    from compression_eval.text.thinking import split_thinking
 
-
-def _said(text: str, line: Line) -> str:
-    split = split_thinking(text)
-    if split.thoughts:
-        line.leave_out_thinking()
-    return split.said
+    found: Content = []
+    for part in content:
+        if not isinstance(part, str):
+            found.append(part)
+            continue
+        split = split_thinking(part)
+        found.append(split.said)
+        if split.thoughts:
+            line.leave_out_thinking()
+    return found
 
 
 @cache
@@ -395,12 +380,6 @@ def command_text(command: str, output: str, code: Any = None) -> str:
     if isinstance(code, int) and code:
         output = f"{output}\n{marked('exit_code', code=str(code))}"
     return marked("user_command", command=command, text=output)
-
-
-def call_arguments(conversations: Iterable[Conversation]) -> dict[str, str]:
-    """Return the arguments of every call, by the call's id."""
-    drafts = (draft for conversation in conversations for draft in conversation.drafts)
-    return {call.id: call.arguments for draft in drafts for call in draft.calls}
 
 
 class KnownDrafts:

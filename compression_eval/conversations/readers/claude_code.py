@@ -2,17 +2,18 @@
 
 A file is parsed into records and split into threads; a thread's records are linked to a tree, of
 which the branch that was not undone is followed, and queued prompts are matched with the lines
-that repeat them (`claude_code_tree`). Then every line becomes what it is, and the context is
-followed through its compactions (`claude_code_context`).
+that repeat them (`claude_code_tree`). Then every line becomes what it is. Along the way the
+context is followed through its compactions: what stands in it after one is the recorded state.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from compression_eval.conversations.drafts import (
+    Compaction,
     Content,
     Conversation,
     Draft,
@@ -29,7 +30,6 @@ from compression_eval.conversations.readers.base import (
     marks_of,
     prevails,
 )
-from compression_eval.conversations.readers.claude_code_context import Context
 from compression_eval.conversations.readers.claude_code_tree import (
     LINKED,
     SPEAKS,
@@ -52,13 +52,17 @@ _ARGUMENTS = re.compile(r"<command-args>\s*(?!\s|</command-args>)")
 _INNER = ("file", "content", "text")
 
 
+_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_CHARACTERS_PER_TOKEN = 4
+_MIN_MISSING = 1_000
+"""Tokens that a state may lack without a word, as it may a quarter of its own: estimates err."""
+
+
 class _Session(Reader):
     """One thread: every line becomes what it is."""
 
     format = "claude-code"
-    subtype = "subtype"
-    unknown = "a line of a kind that is not known"
-    no_object = "expected a JSON object"
+    subtype = ("subtype",)
     lacks = ("the system prompt and the tools are not in the file",)
 
     def __init__(self, thread: Thread) -> None:
@@ -72,13 +76,13 @@ class _Session(Reader):
         self._at = 0
         """Index of the line that is read."""
         self._drafts: dict[int, list[Draft]] = {}
-        """What the lines became or were merged into, by their indices."""
+        """What the lines became or added to, by their indices."""
         self._turns: dict[str, AssistantTurn] = defaultdict(AssistantTurn)
         self._undone = 0
         self._awaits_plan = False
         """Whether the context was cleared to carry out a plan that has yet to come."""
         # A subagent's first line may name one of the thread that called it.
-        self._context = Context(self, self._links.cut_off and not thread.part)
+        self._context = _Context(self, self._links.cut_off and not thread.part)
 
     def read(self) -> Conversation:
         for index, record in enumerate(self._thread.records):
@@ -91,9 +95,6 @@ class _Session(Reader):
     def _record(self) -> Record:
         return self._thread.records[self._at]
 
-    def name_of(self, entry: Json) -> str:
-        return super().name_of(entry) if entry else "no object"
-
     def take(self, line: Line, entry: Json) -> None:
         kind, outside = self.kind_of(entry), marks_of("claude_code")["other_lines"]
         content = entry.at("message", "content")
@@ -104,13 +105,10 @@ class _Session(Reader):
         elif not self._record.uuid:
             line.is_unknown("expected the field uuid as text")
         elif self._at in self._links.repeats:
-            first = self._drafts.get(self._links.repeats[self._at], ())
-            line.merge_or_skip(first, "repeats an earlier line that is left out")
+            line.skip("repeats an earlier line")
         elif self._at not in self._followed:
-            if self._record.speaks:
-                line.leave(UNDONE)
-            else:
-                line.skip(UNDONE)
+            line.skip(UNDONE)
+            line.lost = self._record.speaks
             self._undone += 1
         elif kind in SPEAKS and not isinstance(content, str | list):
             line.is_unknown("expected the field message.content as text or blocks")
@@ -118,14 +116,8 @@ class _Session(Reader):
             super().take(line, entry)
 
     def finish(self) -> Conversation:
-        lines = self.ledger.lines
         left = [self._unqueue(index) for index in self._queue.waiting if index in self._drafts]
         self._context.say(left)
-        for index, outcome in self._queue.outcomes.items():
-            if outcome.stands_in >= 0:
-                drafts, line = self._drafts.get(outcome.stands_in, ()), lines[outcome.stands_in]
-                unread = "the same words stand in a line that could not be read"
-                lines[index].merge_or_skip(drafts, unread if line.unknown else line.reason or "")
         if left:
             self.caveat(f"{len(left)} prompts still waited when the recording ended")
         if self._undone:
@@ -140,25 +132,21 @@ class _Session(Reader):
         return super().finish()
 
     def operation(self, line: Line, entry: Json) -> None:
-        """Take an operation of the queue; one whose prompt stands in a line is settled later."""
-        content, outcome = entry.at("content"), self._queue.outcomes.get(self._at)
-        enqueues = entry.text("subtype") == "enqueue"
-        if enqueues and isinstance(content, str | list):
+        """Take an operation of the queue; a line may hold the prompt as well."""
+        content, sort = entry.at("content"), entry.text("subtype")
+        if sort == "enqueue" and isinstance(content, str | list):
             self._drafts[self._at] = [Draft("user", content_of(content, line))]
-        elif enqueues:
+            line.reason = self._queue.left.get(self._at)
+        elif sort == "enqueue":
             line.is_unknown("expected the field content as text or blocks")
-        elif outcome is None:
-            line.is_unknown("a queue operation of a kind that is not known")
-        if outcome and outcome.hands_over in self._drafts:
-            draft = self._unqueue(outcome.hands_over)
-            line.merge(draft)
-            self._context.say([draft])
-        elif outcome and outcome.stands_in < 0:
-            line.skip(outcome.reason)
+        elif sort not in ("dequeue", "remove", "popAll"):
+            line.is_unknown("unknown operation of the queue")
+        elif self._queue.handed_over.get(self._at) in self._drafts:
+            self._context.say([self._unqueue(self._queue.handed_over[self._at])])
 
     def _unqueue(self, index: int) -> Draft:
-        """Make a message of the prompt of an operation, which stands in no line."""
-        return self.ledger.lines[index].became(self._drafts[index][0])
+        """Make a message of the prompt of an operation that no other line holds."""
+        return self.lines[index].became(self._drafts[index][0])
 
     def system_line(self, line: Line, entry: Json) -> None:
         """Take a line that the client does not show to the model."""
@@ -169,16 +157,16 @@ class _Session(Reader):
             whole = min(indices, default=0) >= 0
             if whole and named.ends_only:
                 indices = list(range(indices[0], indices[1] + 1))
-            self._context.announce(record, line, self._became(indices) if whole else None)
+            self._context.announce(record, self._became(indices) if whole else None)
         elif record.subtype == "microcompact_boundary":
             names = entry.entry("microcompactMetadata").listed("clearedAttachmentUUIDs")
             indices = [self._links.first.get(n, -1) for n in names if isinstance(n, str)]
             notes = [i for i in indices if self._thread.records[i].type == "attachment"]
-            self._context.clear(record, line, self._became(notes))
+            self._context.clear(record, self._became(notes))
         elif record.subtype in known:
             line.skip(known[record.subtype])
         else:
-            line.is_unknown("a system line of a kind that is not known")
+            line.is_unknown("unknown kind of system line")
 
     def _became(self, indices: list[int]) -> list[Draft]:
         found = (draft for index in indices for draft in self._drafts.get(index, ()))
@@ -188,7 +176,7 @@ class _Session(Reader):
         """Take what the client added, or a prompt that the user typed while the agent worked."""
         note = _note(entry.entry("attachment"), line)
         queued = entry.text("subtype") == "queued_command"
-        if note is not None and (queued or not self._context.restore(note, line)):
+        if note is not None and (queued or not self._context.restore(note)):
             self._drafts[self._at] = [line.became(note)]
             self._context.say([note])
 
@@ -204,15 +192,13 @@ class _Session(Reader):
         self._context.measure(message)
         repeats = self._context.repeats_expected
         opened = turn.add(message["content"], line, repeats=repeats)
-        self._drafts[self._at] = [*line.drafts, *line.merged_into]
+        self._drafts[self._at] = turn.touched
         self._context.say(opened)
 
     def user(self, line: Line, entry: Json) -> None:
         """Take what stands in the user's name: prompts, results, and the client's own words."""
         record, marks = self._record, marks_of("claude_code")
         prompt = record.prompt
-        if record.display_copy:
-            line.leave_out("toolUseResult", "a second form of the result, for the display")
         if record.summary or (record.plan and self._awaits_plan):
             self._handed_on(line, entry)
         elif entry.at("isVisibleInTranscriptOnly") is True:
@@ -232,8 +218,8 @@ class _Session(Reader):
         draft.injected = True
         if not self._record.summary:
             self._awaits_plan = False
-            self._context.restart(draft, entry.text("planContent"), line)
-        elif not self._context.summarise(draft, line):
+            self._context.restart(draft, entry.text("planContent"))
+        elif not self._context.summarise(draft):
             self._drafts[self._at] = [line.became(draft)]
             self._context.say([draft])
 
@@ -247,9 +233,7 @@ class _Session(Reader):
                 draft.injected = not written or self._record.plan
                 by_user = written
             repeated = self._context.take_repeated(draft)
-            if repeated is not None:
-                line.merge(repeated)
-            else:
+            if repeated is None:
                 new.append(line.became(draft))
             drafts.append(repeated or draft)
         self._context.say(new, by_user=by_user)
@@ -269,6 +253,227 @@ class _Session(Reader):
         "system": system_line,
         "queue-operation": operation,
     }
+
+
+class _Boundary(NamedTuple):
+    """A compaction that is announced: its summary has yet to come."""
+
+    compaction: Compaction
+    kept: Sequence[Draft] = ()
+    kept_first: bool = False
+
+
+class _Context:
+    """The messages that the model would be sent next, followed line by line.
+
+    A conversation keeps its whole history; the context is what the agent's own compactions left of
+    it, and the source of the states that they are recorded with.
+    """
+
+    def __init__(self, conversation: Conversation, partial: bool) -> None:
+        self._conversation = conversation
+        """Gets the messages and the compactions."""
+        self._messages: list[Draft] = []
+        self._partial = partial
+        """Whether the file begins in the middle: then what a compaction left is not recorded, for
+        it holds more than the history does."""
+        self._begun = False
+        """Whether the user has said anything, or the model in a file that is whole."""
+        self._compactions: list[Compaction] = []
+        self._boundary: _Boundary | None = None
+        self._restoring: Compaction | None = None
+        """The compaction that nothing was said behind yet: the client still puts notes back."""
+        self._repeatable: list[Draft] = []
+        """The messages that it kept, which lines right behind it may repeat."""
+        self._sizes = _Sizes()
+
+    def say(self, drafts: Sequence[Draft], *, by_user: bool = False) -> None:
+        """Add messages to the conversation."""
+        self._begun = self._begun or by_user
+        if drafts:
+            self._conversation.drafts.extend(drafts)
+            self._messages.extend(drafts)
+            self._restoring, self._repeatable = None, []
+
+    def take_repeated(self, draft: Draft) -> Draft | None:
+        """Take, once each, the kept message that a line right behind a compaction repeats."""
+        found = next((kept for kept in self._repeatable if kept.said == draft.said), None)
+        if found is not None:
+            self._repeatable.remove(found)
+        return found
+
+    @property
+    def repeats_expected(self) -> bool:
+        """Whether lines right behind a compaction may still repeat what it kept."""
+        return bool(self._repeatable)
+
+    def announce(self, record: Record, kept: list[Draft] | None) -> None:
+        """Record the compaction of a boundary; `kept` is None if not all that it kept is there."""
+        metadata = record.entry.entry("compactMetadata")
+        compaction = Compaction(self._conversation.last, trigger=metadata.text("trigger"))
+        compaction.tokens_before = metadata.count("preTokens")
+        compaction.tokens_after = metadata.count("postTokens")
+        self._boundary = _Boundary(compaction, kept or [], preserved(record).before_summary)
+        if kept is None:
+            self._conversation.caveat(
+                "a compaction names messages that it kept, which are not in the file"
+            )
+        self._compactions.append(compaction)
+
+    def summarise(self, draft: Draft) -> bool:
+        """Record the message that hands a summary on; old versions write it without a boundary.
+
+        Returns:
+            Whether it belongs to a compaction of the conversation. Where the user has not said
+            anything yet, what it summarises is not in the file: it is a message like any other.
+        """
+        boundary, self._boundary = self._boundary, None
+        if not self._begun:
+            if self._partial:
+                self._compactions.clear()
+            elif boundary:
+                self._compactions.remove(boundary.compaction)
+            self._begun, self._partial, self._messages = True, False, []
+            self._conversation.caveat(
+                "the file begins in the middle of a conversation, with a summary of what came "
+                "before; the summary is the first message"
+            )
+            return False
+        if boundary is None:
+            boundary = _Boundary(Compaction(after=self._conversation.last))
+            self._compactions.append(boundary.compaction)
+        boundary.compaction.summary, kept = draft.text, boundary.kept
+        state = [*kept, draft] if boundary.kept_first else [draft, *kept]
+        self._replace(boundary.compaction, _ordered(state), kept)
+        return True
+
+    def restart(self, draft: Draft, plan: str) -> None:
+        """Record that the context was cleared for a plan, which is all that the agent kept."""
+        compaction = Compaction(self._conversation.last, trigger="plan", summary=plan or draft.text)
+        self._boundary = None
+        self._compactions.append(compaction)
+        self._replace(compaction, [draft], [])
+
+    def _replace(self, compaction: Compaction, state: list[Draft], kept: Sequence[Draft]) -> None:
+        compaction.state = state
+        self._messages = list(state)
+        self._restoring, self._repeatable = compaction, list(kept)
+        self._sizes.unmeasured = compaction
+
+    def restore(self, draft: Draft) -> bool:
+        """Add a note to the state of the compaction that put it back; False if none did."""
+        if self._restoring is None or self._restoring.state is None:
+            return False
+        self._restoring.state.append(draft)
+        self._messages.append(draft)
+        return True
+
+    def clear(self, record: Record, notes: Collection[Draft]) -> None:
+        """Record a microcompaction: it cleared results in place, and took notes away."""
+        metadata = record.entry.entry("microcompactMetadata")
+        calls = {name for name in metadata.listed("compactedToolIds") if isinstance(name, str)}
+        missing = calls - {draft.call_id for draft in self._messages if draft.role == "tool"}
+        if missing:
+            self._conversation.caveat(
+                f"{len(missing)} results that a compaction cleared are not in the file"
+            )
+        self._messages = [
+            Draft("tool", [marks_of("claude_code")["cleared_result"]], call_id=draft.call_id)
+            if draft.role == "tool" and draft.call_id in calls
+            else draft
+            for draft in self._messages
+            if draft not in notes
+        ]
+        compaction = Compaction(self._conversation.last, "clear", metadata.text("trigger"))
+        before, saved = metadata.count("preTokens"), metadata.count("tokensSaved")
+        compaction.tokens_before = before
+        if before is not None and saved is not None:
+            compaction.tokens_after = max(before - saved, 0)
+        compaction.state = _ordered(self._messages)
+        self._compactions.append(compaction)
+
+    def measure(self, message: Json) -> None:
+        """Learn from an answer of the model how large the request was that it answers."""
+        # The prompt may have been an argument of the program, so that no line holds it.
+        self._begun = self._begun or not self._partial
+        total = sum(message.count("usage", key) or 0 for key in _INPUT)
+        self._sizes.measure(total, self._messages)
+
+    def finish(self) -> None:
+        """Record the compactions, with a caveat for everything that the file lacks of them."""
+        caveat = self._conversation.caveat
+        if self._partial:
+            caveat(
+                "the file begins in the middle of a conversation: its first line follows one that "
+                "is not in it"
+            )
+            if self._compactions:
+                caveat(
+                    f"{len(self._compactions)} compactions were left out: what the agent went on "
+                    "with holds history that is not in the file"
+                )
+            return
+        self._conversation.compactions.extend(self._compactions)
+        for number, compaction in enumerate(self._compactions, 1):
+            missing = self._sizes.missing.get(compaction)
+            if missing:
+                caveat(
+                    f"compaction {number}: the next request held about {round(missing, -3):,} "
+                    "tokens more than the recorded state; what the agent's client attached again "
+                    "(files, plan, tasks) is not in the file"
+                )
+            elif missing is None and compaction.kind == "summary" and compaction.state:
+                caveat(
+                    f"compaction {number}: the recorded state is what the file shows; what the "
+                    "agent's client attached again (files, plan, tasks) may be missing"
+                )
+
+
+class _Sizes:
+    """How much larger the requests behind compactions were than the states that are known."""
+
+    def __init__(self) -> None:
+        self.unmeasured: Compaction | None = None
+        """The compaction that no request has followed yet."""
+        self.missing: dict[Compaction, int | None] = {}
+        """Tokens that the request behind a compaction held beside its state; None if unknown."""
+        self._fixed: int | None = None
+        """Tokens of what every request holds: the system prompt and the tools, roughly."""
+
+    def measure(self, total: int, messages: Sequence[Draft]) -> None:
+        """Compare the tokens of a request, 0 if unknown, with the messages known to be in it."""
+        compaction, self.unmeasured = self.unmeasured, None
+        if compaction is not None:
+            self.missing[compaction] = None
+            if total:
+                compaction.tokens_after = total
+            if total and self._fixed is not None:
+                state = _tokens(messages)
+                missing = total - self._fixed - state
+                enough = missing >= max(_MIN_MISSING, state // 4)
+                self.missing[compaction] = missing if enough else 0
+        elif total and self._fixed is None and not self.missing:
+            self._fixed = max(0, total - _tokens(messages))
+
+
+def _ordered(drafts: Sequence[Draft]) -> list[Draft]:
+    """Return messages with each result behind its call, whatever was said between them."""
+    owners = {call.id: draft for draft in drafts for call in draft.calls}
+    results: dict[Draft, list[Draft]] = defaultdict(list)
+    others: list[Draft] = []
+    for draft in drafts:
+        owned = draft.role == "tool" and draft.call_id in owners
+        (results[owners[draft.call_id or ""]] if owned else others).append(draft)
+    return [message for draft in others for message in (draft, *results[draft])]
+
+
+def _tokens(drafts: Sequence[Draft]) -> int:
+    """Return an estimate of the tokens of messages, the same wherever they are imported."""
+    sizes = (
+        len(draft.text) + sum(len(call.name) + len(call.arguments) for call in draft.calls)
+        for draft in drafts
+    )
+    return sum(sizes) // _CHARACTERS_PER_TOKEN
 
 
 def _note(attachment: Json, line: Line) -> Draft | None:
@@ -341,18 +546,13 @@ def _is_message(value: Json) -> bool:
     return role == value.text("type") and isinstance(content, str | list)
 
 
-def read_thread(thread: Thread) -> Conversation:
-    """Return the conversation of one thread."""
-    return _Session(thread).read()
-
-
 def _read(source: SourceFile) -> Iterator[Conversation]:
     """Yield the threads of a file: the session, and the subagents and side chains within it."""
     records = [Record(value) for value in source.values()]
     if not any(record.linked and record.speaks for record in records):
         raise DataError(f"{source.path}: expected Claude Code {_SEEN}; found no message")
     in_order = link_in_order(records)
-    for conversation in map(read_thread, split(records)):
+    for conversation in (_Session(thread).read() for thread in split(records)):
         if in_order:
             conversation.note(
                 "no line names the one before it; the lines are read in the order of the file"
@@ -360,4 +560,4 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
         yield conversation
 
 
-FORMAT = Format(_Session.format, "Claude Code", _recognise, _read)
+FORMAT = Format(_Session.format, _recognise, _read)

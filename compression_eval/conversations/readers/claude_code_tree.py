@@ -69,8 +69,6 @@ class Record:
         self.version = entry.text("version")
         self.hook = entry.text("data", "hookName") or entry.text("attachment", "hookName")
         """Name of the hook that the line reports on."""
-        self.display_copy = "toolUseResult" in entry
-        """Whether a second form of a tool's result stood beside it."""
         self.linked = bool(self.uuid) and self.type in LINKED
         """Whether the line is part of the tree."""
         self.speaks = self.type in SPEAKS
@@ -83,6 +81,11 @@ class Record:
             self.value = replace(value, value=self.entry)
         self.prompt = self._prompt()
         """What the user typed, trimmed; empty for lines of any other sort."""
+
+    @property
+    def shell(self) -> bool:
+        """Whether the user ran a command with ``!``, or this is what it printed."""
+        return self.type == "user" and self.prompt.startswith(marks_of("claude_code")["shell"])
 
     @property
     def summary(self) -> bool:
@@ -272,6 +275,7 @@ class Links:
                 self.parents[index] = earlier
         previous = _NONE
         behind: dict[int, int] = {}
+        shells, shared = set[int](), set[int]()
         for index, record in enumerate(records):
             if not record.linked:
                 continue
@@ -282,6 +286,12 @@ class Links:
                 # A report hangs at its call, though the work went on before the next line named
                 # it. Where a second line names the same report, the user has gone back there.
                 parent = behind.setdefault(parent, previous)
+            if parent in shared or (record.shell and parent in shells):
+                # Old versions go on naming the message before the first of the user's commands.
+                shared.add(parent)
+                parent = previous
+            elif record.shell:
+                shells.add(parent)
             if self.parents[index] != _NONE:  # it follows the line whose uuid it has
                 parent = self.parents[index]
             elif parent == _NONE and previous == _NONE:
@@ -371,31 +381,23 @@ def _with_companions(records: Sequence[Record], links: Links, kept: set[int]) ->
     return result
 
 
-class Outcome(NamedTuple):
-    """What became of one operation; lines are given by their indices, -1 is none."""
-
-    reason: str = ""
-    """Why it is skipped."""
-    stands_in: int = _NONE
-    """The line that holds the operation's prompt."""
-    hands_over: int = _NONE
-    """The operation that holds the prompt, where no line does."""
-
-
 class Queue(NamedTuple):
-    """What became of all operations, but for those whose prompts another one hands over."""
+    """What became of the prompts that operations hold; those that a line holds are not here."""
 
-    outcomes: dict[int, Outcome]
+    handed_over: dict[int, int]
+    """For an operation that hands a prompt over: the operation that holds it."""
+    left: dict[int, str]
+    """Operations whose prompt was never sent, with the reason."""
     waiting: list[int]
-    """Operations whose prompts still wait at the end and stand in no line."""
+    """Operations whose prompts still wait at the end."""
 
 
 def match_prompts(records: Sequence[Record], followed: set[int]) -> Queue:
-    """Find out for every operation of the queue where its prompt stands."""
+    """Find out for every operation of the queue where its prompt is."""
     prompts = {i: item.prompt for i, item in enumerate(records) if item.prompt and not item.summary}
     free = dict(prompts)
     """Those that are no prompt of the queue yet: each is one only."""
-    outcomes: dict[int, Outcome] = {}
+    queue = Queue({}, {}, [])
     waiting: dict[int, str] = {}
     operations = ((i, item) for i, item in enumerate(records) if item.type == "queue-operation")
     for index, record in operations:
@@ -403,32 +405,25 @@ def match_prompts(records: Sequence[Record], followed: set[int]) -> Queue:
         if record.subtype == "enqueue":
             waiting.update({index: text} if (text := _text_of(content)) is not None else {})
         elif record.subtype == "popAll":
-            taken = Outcome("taken back by the user for editing")
-            outcomes |= dict.fromkeys(waiting, taken)
-            outcomes[index] = Outcome("the user took the waiting prompts back for editing")
+            queue.left.update(dict.fromkeys(waiting, "taken back by the user for editing"))
             waiting.clear()
-        elif record.subtype in ("dequeue", "remove") and not waiting:
-            outcomes[index] = Outcome("no prompt of this file was waiting")
-        elif record.subtype in ("dequeue", "remove"):
+        elif record.subtype in ("dequeue", "remove") and waiting:
             wanted = content.strip() if isinstance(content, str) else None
             named = (at for at, text in waiting.items() if wanted in (None, text))
             found = next(named, next(iter(waiting)))
             text = waiting.pop(found)
             place = _same(free, found, text)
             free.pop(place, None)
-            if place == _NONE:
-                place = _within_next(prompts, index, text)
-            if place != _NONE:
-                outcomes[found] = outcomes[index] = Outcome(stands_in=place)
-            elif _undone(records, followed, index):
-                outcomes[found] = outcomes[index] = Outcome(UNDONE)
+            if place != _NONE or _within_next(prompts, index, text):
+                continue
+            if _undone(records, followed, index):
+                queue.left[found] = UNDONE
             else:
-                outcomes[index] = Outcome(hands_over=found)
+                queue.handed_over[index] = found
     for index, text in waiting.items():
-        place = _same(free, index, text)
-        if free.pop(place, None):
-            outcomes[index] = Outcome(stands_in=place)
-    return Queue(outcomes, [index for index in waiting if index not in outcomes])
+        if not free.pop(_same(free, index, text), None):
+            queue.waiting.append(index)
+    return queue
 
 
 def _text_of(content: Any) -> str | None:
@@ -452,12 +447,10 @@ def _same(prompts: dict[int, str], index: int, text: str) -> int:
     return _NONE
 
 
-def _within_next(prompts: dict[int, str], index: int, text: str) -> int:
-    """Return the next line with a prompt, if that holds this one and others that waited."""
-    place = next((place for place in prompts if place > index), _NONE)
-    prompt = prompts.get(place, text)
-    within = text and prompt != text and f"\n{text}\n" in f"\n{prompt}\n"
-    return place if within else _NONE
+def _within_next(prompts: dict[int, str], index: int, text: str) -> bool:
+    """Return whether the next line with a prompt holds this one and others that waited."""
+    prompt = next((prompt for place, prompt in prompts.items() if place > index), text)
+    return bool(text) and prompt != text and f"\n{text}\n" in f"\n{prompt}\n"
 
 
 def _undone(records: Sequence[Record], followed: set[int], index: int) -> bool:

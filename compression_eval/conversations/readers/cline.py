@@ -16,7 +16,6 @@ from typing import Any
 
 from compression_eval.conversations.drafts import (
     NO_THINKING,
-    RECORDED,
     SUMMARY_STANDS_IN,
     Compaction,
     Conversation,
@@ -71,7 +70,7 @@ class _Message:
     drafts: list[Draft] = field(default_factory=list)
     """What it adds to the conversation."""
     made: list[Draft] = field(default_factory=list)
-    """What it is in a state, if a compaction made it."""
+    """What it is in a state, if a compaction made it: then it adds nothing."""
     call: str = ""
     """The summary, if it is a call of Cline that compacts."""
 
@@ -106,22 +105,16 @@ class _Task(Reader):
         elif not _is_message(entry):
             line.is_unknown("expected the role user or assistant, and content as text or blocks")
         elif entry.at("isTruncationMarker") is True:
-            line.skip(RECORDED)
+            pass  # a compaction, which `finish` records
         elif message.sums_up and self._replaces(entry.text("condenseId")):
-            self._hide(message, RECORDED)
+            message.made = self._drafts(message, Line())
         elif role == "assistant" and (summary := _called(entry)[1]):
             message.call = summary
-            self._hide(message, RECORDED)
+            message.made = self._drafts(message, Line())
         elif role == "user" and self._goes_on(message):
-            why = "what a compaction put behind its summary, recorded beside the messages"
-            self._hide(message, why)
+            message.made = self._drafts(message, Line())
         else:
             self._say(message)
-
-    def _hide(self, message: _Message, reason: str) -> None:
-        """Take a message that a compaction made: it is one of a state only."""
-        message.line.skip(reason)
-        message.made = self._drafts(message, Line())
 
     def _say(self, message: _Message) -> None:
         if message.sums_up:
@@ -129,8 +122,7 @@ class _Task(Reader):
         self.models[message.value.text("modelInfo", "modelId")] += 1
         message.drafts = self._drafts(message, message.line)
         for draft in message.drafts:
-            if draft not in message.line.drafts:
-                message.line.became(draft)
+            message.line.became(draft)
 
     def _replaces(self, name: str) -> bool:
         hidden = [message.value.text("condenseParent") for message in self._messages]
@@ -150,7 +142,7 @@ class _Task(Reader):
                 text += "\n".join(_texts(block)) + block.text("content")
         if _FEEDBACK not in text and _CONTINUED.search(text):
             return True
-        before.call, before.made, before.line.reason = "", [], None
+        before.call, before.made = "", []
         self._say(before)
         return False
 
@@ -426,6 +418,4 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
     yield with_replaced(task.finish(), source)
 
 
-FORMAT = Format(
-    "cline", "Cline and Roo Code tasks (api_conversation_history.json)", _recognise, _read
-)
+FORMAT = Format("cline", _recognise, _read)

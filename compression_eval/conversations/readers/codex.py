@@ -5,7 +5,6 @@ of which repeat an item. A message of the user may stand in either, or in both.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any, ClassVar
 
@@ -41,17 +40,19 @@ _KEPT_TOKENS = 20_000
 _BYTES_PER_TOKEN = 4
 """By which Codex estimates them."""
 
-_RUN = "how a tool call was shown; the conversation holds no such call"
-
 
 class _Rollout(ItemReader):
     format = "codex"
-    unknown = "a kind of line that this reader does not know"
     expected = f"expected lines of a Codex rollout ({', '.join(_LINES)}), found none"
 
     def __init__(self) -> None:
         super().__init__("Codex")
-        self._display = _Display()
+        self._searches: list[Json] = []
+        """Events of searches whose item has yet to come."""
+        self._shown: dict[str, list[Line]] = defaultdict(list)
+        """Events with an answer of the model that no item has been seen of, by its text."""
+        self._said: str | None = None
+        """The text of the last answer, until an event has shown it."""
         self._seen_head = self._has_prompt = False
         self._user: set[Draft] = set()
         """Messages that begin a turn: the user's, and those of other agents."""
@@ -109,11 +110,8 @@ class _Rollout(ItemReader):
         self._has_prompt = bool(system.strip())
         if self._has_prompt:
             self.drafts.insert(0, line.became(Draft("system", [system])))
-        else:
-            line.skip("the head of the session; it holds no system prompt")
 
-    def turn(self, line: Line, payload: Json) -> None:
-        line.skip("settings of a turn; what the model saw of them is a message")
+    def turn(self, _: Line, payload: Json) -> None:
         self.models[payload.text("model")] += 1
 
     def item(self, line: Line, item: Json) -> None:
@@ -125,12 +123,13 @@ class _Rollout(ItemReader):
             self._summary = Draft("assistant", content_of(item.at("content"), line)).text
             line.skip("the summary that a compaction asked for")
         elif kind == "web_search_call":
-            self._display.answered(self.read_item(line, self._display.searched(item)))
+            self.read_item(line, self._searched(item))
         else:
             draft = self.read_item(line, item)
-            if answer and draft is not None:
-                said = Draft("assistant", content_of(item.at("content"), Line()))
-                self._display.said(draft, said.text)
+            if answer:
+                text = Draft("assistant", content_of(item.at("content"), Line())).text
+                self._shown.pop(text, None)
+                self._said = text
             elif kind == "agent_message" and draft is not None:
                 self._user.add(draft)
             elif kind in COMPACTIONS:
@@ -152,8 +151,17 @@ class _Rollout(ItemReader):
             self._user_event(line, payload)
         elif kind == "thread_rolled_back":
             self._roll_back(line, payload)
-        elif not self._display.take(line, kind, payload):
-            line.is_unknown("a kind of event that this reader does not know")
+        elif kind == "agent_message":
+            self._agent_event(line, payload.text("message"))
+        elif kind == "web_search_end":
+            self._searches.append(payload)
+        elif kind not in marks_of("codex")["call_events"]:
+            reasons = marks_of("codex")["screen_events"].items()
+            why = next((why for why, kinds in reasons if kind in kinds), "")
+            if why:
+                line.skip(why)
+            else:
+                line.is_unknown("unknown kind of event")
         tokens = payload.count("info", "last_token_usage", "total_tokens")
         if kind == "token_count" and tokens is not None:
             # The first count after a compaction is its outcome.
@@ -198,7 +206,6 @@ class _Rollout(ItemReader):
         )
         compaction.state = state
         self._new_compaction(compaction)
-        line.skip("a compaction, kept as a cut" + ("" if summary else " without its summary"))
 
     kinds: ClassVar[Table] = {
         "session_meta": head,
@@ -215,7 +222,8 @@ class _Rollout(ItemReader):
     }
 
     def finish(self) -> Conversation:
-        self._display.finish(self.callers | self.results)
+        for line in (line for lines in self._shown.values() for line in lines):
+            line.skip("shown to the user; no message of the model has this text")
         self.name_injected("Codex (instructions of the project, surroundings, notices)")
         self.models.pop("", None)
         self.model = list(self.models or [""])[-1]
@@ -241,12 +249,9 @@ class _Rollout(ItemReader):
             same.content = content_of(item.at("content"), line)
             self._early.discard(same)
             self._confirmed.add(same)
-            line.merge(same)
         elif (read := self.read_item(line, item)) is not None:
             read.injected = _is_injected(read)
-            if read.injected:
-                line.kind += ":injected"
-            else:
+            if not read.injected:
                 self._user.add(read)
 
     def _user_event(self, line: Line, payload: Json) -> None:
@@ -267,7 +272,23 @@ class _Rollout(ItemReader):
         else:
             self._confirmed.add(same)
             same.injected = False
-            line.merge(same)
+
+    def _agent_event(self, line: Line, text: str) -> None:
+        """Take what the user was shown of an answer, which comes before or after it."""
+        if self._said == text:
+            self._said = None
+        else:
+            self._shown[text].append(line)
+
+    def _searched(self, item: Json) -> Json:
+        """Return a search with what the event before it tells beyond the item: id and query."""
+        event = self._searches[-1] if self._searches else Json()
+        self._searches.clear()
+        extra = {"id": event.text("call_id"), "action": event.at("action")}
+        if not isinstance(extra["action"], dict) and event.text("query"):
+            extra["action"] = {"type": "search", "query": event.text("query")}
+        missing = {key: value for key, value in extra.items() if value and not item.get(key)}
+        return Json({**item, **missing})
 
     def _latest(self) -> list[Draft]:
         """Return the input messages since the model last spoke that wait for their other half."""
@@ -280,7 +301,6 @@ class _Rollout(ItemReader):
         if turns is None:
             line.is_unknown("turns were undone, but not how many")
             return
-        line.skip("a mark that the user undid turns; they are left out")
         starts = [index for index, draft in enumerate(drafts) if draft in self._user]
         if not turns or not starts:
             return
@@ -314,63 +334,6 @@ class _Rollout(ItemReader):
         return [*reversed(kept), Draft("user", [summary])]
 
 
-class _Display:
-    """Ties events for the screen to the messages that they repeat, whichever comes first."""
-
-    def __init__(self) -> None:
-        self._of_calls: list[tuple[Line, str]] = []
-        self._searches: list[tuple[Line, Json]] = []
-        self._shown: dict[str, list[Line]] = defaultdict(list)
-        self._said: tuple[Draft, str] | None = None
-
-    def take(self, line: Line, kind: str, payload: Json) -> bool:
-        """Take an event that is for the screen only; return whether it is one that is known."""
-        if kind == "agent_message":
-            text = payload.text("message")
-            if self._said is not None and self._said[1] == text:
-                line.merge(self._said[0])
-                self._said = None
-            else:
-                self._shown[text].append(line)
-        elif kind == "web_search_end":
-            self._searches.append((line, payload))
-        elif kind in marks_of("codex")["call_events"]:
-            self._of_calls.append((line, payload.text("call_id")))
-        else:
-            reasons = marks_of("codex")["screen_events"].items()
-            why = next((why for why, kinds in reasons if kind in kinds), "")
-            line.skip(why)
-            return bool(why)
-        return True
-
-    def said(self, draft: Draft, text: str) -> None:
-        for line in self._shown.pop(text, ()):
-            line.merge(draft)
-        self._said = draft, text
-
-    def searched(self, item: Json) -> Json:
-        """Return a search with what the event before it tells beyond the item: id and query."""
-        event = self._searches[-1][1] if self._searches else Json()
-        extra = {"id": event.text("call_id"), "action": event.at("action")}
-        if not isinstance(extra["action"], dict) and event.text("query"):
-            extra["action"] = {"type": "search", "query": event.text("query")}
-        missing = {key: value for key, value in extra.items() if value and not item.get(key)}
-        return Json({**item, **missing})
-
-    def answered(self, draft: Draft | None) -> None:
-        for line, _ in self._searches:
-            line.merge_or_skip([draft] if draft else [], _RUN)
-        self._searches.clear()
-
-    def finish(self, calls: Mapping[str, Draft]) -> None:
-        """Settle what waited for a message that may come later."""
-        for line, call_id in self._of_calls:
-            line.merge_or_skip([calls[call_id]] if call_id in calls else [], _RUN)
-        for line in (line for lines in self._shown.values() for line in lines):
-            line.skip("shown to the user; no message of the model has this text")
-        self.answered(None)
-
-
 def _is_injected(draft: Draft) -> bool:
     """Return whether every text of a user message begins as those that Codex writes."""
     texts = [part for part in draft.content if isinstance(part, str) and part.strip()]
@@ -395,7 +358,7 @@ def _replayed(history: list[Any], line: Line) -> list[Draft]:
         scratch.read_item(entry, Json.of(item))
         if entry.unknown:
             line.leave_out("item of the kept history", entry.reason or "")
-        line.left_out += entry.left_out
+        line.parts += entry.parts
     return [draft for draft in scratch.drafts if draft.calls or draft.text or draft.content]
 
 
@@ -436,4 +399,4 @@ def _recognise(source: SourceFile) -> str | None:
     return None
 
 
-FORMAT = line_format(_Rollout, "Codex rollout (.jsonl, .jsonl.zst)", _recognise)
+FORMAT = line_format(_Rollout, _recognise)

@@ -10,7 +10,6 @@ from typing import ClassVar
 from compression_eval.conversations.drafts import (
     NO_THINKING,
     NO_TOOLS,
-    RECORDED,
     Content,
     Conversation,
     Draft,
@@ -22,7 +21,6 @@ from compression_eval.conversations.readers.base import (
     Format,
     Reader,
     Table,
-    call_arguments,
     marked,
     marks_of,
     mcp_content,
@@ -37,14 +35,12 @@ _STATE = (
     "a recorded state holds the summary and what came after it was begun; Copilot also puts back "
     "the user's messages, the plan and the tasks in a form that the file does not hold"
 )
-_BY_USER = "a tool that the user ran; it is a message once it is done"
 
 
 class _Thread(Reader):
     """One agent's events."""
 
     format = "copilot-cli"
-    unknown = "a kind of event that Copilot CLI is not known to write"
     lacks = (NO_TOOLS,)
 
     def __init__(self, head: Json, part: str) -> None:
@@ -67,7 +63,7 @@ class _Thread(Reader):
             limit = data.count("tokenLimit")
             self.context_length = limit or self.context_length
         if not isinstance(self.kinds.get(kind), str) and not isinstance(entry.at("data"), dict):
-            line.is_unknown(self.unknown)
+            line.is_unknown("unknown kind")
         else:
             super().take(line, entry)
         if name := entry.text("id"):
@@ -101,7 +97,6 @@ class _Thread(Reader):
             else:
                 line.leave_out(f"attachment {label(kind)}", "only its name is there")
         injected = data.text("source") not in ("", "user")
-        line.kind += ":injected" if injected else ""
         self.say(line, Draft("user", content, injected=injected))
 
     def notification(self, line: Line, event: Json) -> None:
@@ -122,7 +117,7 @@ class _Thread(Reader):
             line.leave_out_thinking()
         draft = Draft("assistant", [data.text("content")])
         requests = data.listed("toolRequests")
-        for request in line.objects(requests, "tool request", "expected an object"):
+        for request in line.objects(requests, "tool request"):
             self._call(draft, request, "name")
         self.say(line, draft)
 
@@ -131,21 +126,17 @@ class _Thread(Reader):
         draft.call(call_id, data.text(name), data.at("arguments"))
         self._callers[call_id] = draft
 
-    def requested(self, line: Line, event: Json) -> None:
+    def requested(self, _: Line, event: Json) -> None:
         self._by_user[event.text("data", "toolCallId")] = event.entry("data")
-        line.skip(_BY_USER)
 
     def started(self, line: Line, event: Json) -> None:
         """Take the start of a call, which as a rule the answer before it holds."""
         data, last = event.entry("data"), self.last
         call_id = data.text("toolCallId")
-        if call_id in self._callers:
-            line.merge(self._callers[call_id])
-        elif call_id in self._by_user:
-            line.skip(_BY_USER)
-        elif last is not None and last.role == "assistant":
+        if call_id in self._callers or call_id in self._by_user:
+            return
+        if last is not None and last.role == "assistant":
             self._call(last, data, "toolName")
-            line.merge(last)
         else:
             draft = Draft("assistant")
             self._call(draft, data, "toolName")
@@ -169,9 +160,8 @@ class _Thread(Reader):
         else:
             line.skip("a call was carried out; the file does not hold its result")
 
-    def compacting(self, line: Line, event: Json) -> None:
+    def compacting(self, _: Line, event: Json) -> None:
         self._begun = len(self.drafts), event.entry("data")
-        line.skip("the start of a compaction")
 
     def compacted(self, line: Line, event: Json) -> None:
         data, drafts = event.entry("data"), self.drafts
@@ -188,7 +178,6 @@ class _Thread(Reader):
             tokens_before=before.count("currentTokens") if tokens is None else tokens,
             tokens_after=data.count("postCompactionTokens"),
         )
-        line.skip(RECORDED)
 
     def rewound(self, line: Line, event: Json) -> None:
         place = self._places.get(event.text("data", "upToEventId"))
@@ -196,7 +185,6 @@ class _Thread(Reader):
             line.is_unknown("a rewind to an event that is not in the file")
             return
         self.undo(place)
-        line.skip("a mark that the user went back; what came since is left out")
 
     kinds: ClassVar[Table] = {
         **dict.fromkeys(
@@ -246,7 +234,7 @@ class _Session:
             return
         thread = self._threads.setdefault(key, _Thread(self._head, key))
         for waiting in self._waiting:
-            line = thread.ledger.enter_value(waiting, label(kind))
+            line = thread.enter_value(waiting, label(kind))
         self._waiting.clear()
         if value.problem:
             return
@@ -258,11 +246,10 @@ class _Session:
             thread.take(line, event)
             return
         self._cleared += 1
-        line.skip("the user cleared the context: what follows is a conversation of its own")
         if first := event.text("data", "initialMessage"):
             key = f"after-clear-{self._cleared}"
             opened = self._threads[key] = _Thread(self._head, key)
-            line = opened.ledger.enter(value.place, label(kind))
+            line = opened.enter(value.place, label(kind))
             opened.take(line, Json(type="user.message", data={"content": first}))
 
     def _thread_of(self, event: Json, kind: str) -> str:
@@ -281,7 +268,8 @@ class _Session:
         """Yield the conversations, each sub-agent's with the task that it was given."""
         done = {key: thread.finish() for key, thread in self._threads.items()}
         callers = {agent: call for call, agent in self._names.items()}
-        tasks = call_arguments(done.values())
+        drafts = (draft for thread in done.values() for draft in thread.drafts)
+        tasks = {call.id: call.arguments for draft in drafts for call in draft.calls}
         for key, conversation in done.items():
             if key.startswith("agent-"):
                 agent = key.removeprefix("agent-")
@@ -311,4 +299,4 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
     yield from session.finish()
 
 
-FORMAT = Format("copilot-cli", "GitHub Copilot CLI (events.jsonl)", _recognise, _read)
+FORMAT = Format("copilot-cli", _recognise, _read)

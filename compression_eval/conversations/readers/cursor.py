@@ -43,9 +43,8 @@ class _Lines(Reader):
     """A transcript, or the stream that the CLI prints."""
 
     format = "cursor"
-    unknown = "a line of a kind that Cursor is not known to write"
     expected = "expected lines of a Cursor transcript, found none"
-    subtype = "subtype"
+    subtype = ("subtype",)
 
     def __init__(self) -> None:
         super().__init__("Cursor")
@@ -77,10 +76,8 @@ class _Lines(Reader):
 
     def _answer(self, line: Line, content: Any, *, streamed: bool) -> None:
         """Take what the model said, or a piece of it."""
-        scratch, said = Line(), self._said
-        drafts = AssistantTurn().add(content, scratch)
-        line.left_out += scratch.left_out
-        line.unknown, line.reason = scratch.unknown, scratch.reason
+        said = self._said
+        drafts = AssistantTurn().add(content, line)
         for draft in drafts:
             for number, part in enumerate(draft.content):
                 if isinstance(part, str) and _REDACTED.search(part):
@@ -90,7 +87,6 @@ class _Lines(Reader):
             # Pieces of one message; the whole of it may follow them.
             if drafts[0].text != said.text:
                 said.content = [said.text + drafts[0].text]
-            line.merge(said)
             return
         self.say(line, *drafts)
         self._said = drafts[-1] if streamed and drafts and not drafts[-1].calls else None
@@ -106,9 +102,7 @@ class _Lines(Reader):
         body, call_id = tool.entry(kind), entry.text("call_id")
         given = "arguments" if kind == "function" else "args"
         name = body.text("name") or body.text(given, "toolName") or kind.removesuffix("ToolCall")
-        if call_id in self._callers:
-            line.merge(self._callers[call_id])
-        else:
+        if call_id not in self._callers:
             self._callers[call_id] = draft = Draft("assistant")
             draft.call(call_id, name, body.at(given))
             self.say(line, draft)
@@ -172,7 +166,7 @@ class _Composer(Reader):
         kind, tool = bubble.at("type"), bubble.entry("toolFormerData")
         names = {_USER: "user", _ASSISTANT: "tool" if tool else "assistant"}
         name = names.get(kind if isinstance(kind, int) else 0, "other")
-        line = self.ledger.enter(place, f"bubble:{name}")
+        line = self.enter(place, f"bubble:{name}")
         self._starts.setdefault(bubble.text("bubbleId"), len(self.drafts))
         if problem:
             line.skip(problem)
@@ -253,8 +247,8 @@ def _database(connection: sqlite3.Connection) -> Iterator[Conversation]:
     for identifier in (str(row[0]).partition(":")[2] for row in keys):
         data, problem = _stored(connection, f"composerData:{identifier}")
         composer = _Composer(identifier, data)
-        head = composer.ledger.enter("conversation", "composerData")
-        head.skip(problem or "it describes the conversation")
+        if problem:
+            composer.enter("conversation", "composerData").skip(problem)
         number = 0
         for number, (bubble, fault) in enumerate(_bubbles(connection, identifier, data), 1):
             composer.bubble(f"bubble {number}", bubble, fault)
@@ -301,4 +295,4 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
         yield from _database(connection)
 
 
-FORMAT = Format("cursor", "Cursor (agent transcripts, CLI streams, state.vscdb)", _recognise, _read)
+FORMAT = Format("cursor", _recognise, _read)

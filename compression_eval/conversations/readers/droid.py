@@ -14,7 +14,6 @@ from compression_eval.conversations.readers.base import (
     Reader,
     Table,
     line_format,
-    message_name,
     summary_draft,
 )
 from compression_eval.conversations.sources import SourceFile
@@ -22,7 +21,7 @@ from compression_eval.conversations.sources import SourceFile
 
 class _Session(Reader):
     format = "droid"
-    unknown = "a kind of line that Droid is not known to write"
+    subtype = ("message", "role")
     expected = "expected lines of type session_start, message or compaction_state"
 
     def __init__(self) -> None:
@@ -30,11 +29,7 @@ class _Session(Reader):
         self._ends: dict[str, int] = {}
         """How many drafts there were once a message had been taken, by its id."""
 
-    def name_of(self, entry: Json) -> str:
-        return message_name(entry)
-
-    def head(self, line: Line, entry: Json) -> None:
-        line.skip("the header of the session")
+    def head(self, _: Line, entry: Json) -> None:
         self.session = self.session or entry.text("id")
         if entry.text("parent"):
             self.caveat("the session goes on from another one")
@@ -98,4 +93,4 @@ def _recognise(source: SourceFile) -> str | None:
     return "a line of type compaction_state with a summaryText" if "compaction" in seen else None
 
 
-FORMAT = line_format(_Session, "Factory Droid sessions (JSONL)", _recognise)
+FORMAT = line_format(_Session, _recognise)

@@ -32,7 +32,6 @@ class _Slot:
 
 class _Session(Reader):
     format = "gemini-cli"
-    no_object = "expected a JSON object"
 
     def __init__(self) -> None:
         super().__init__("Gemini CLI session")
@@ -61,12 +60,10 @@ class _Session(Reader):
             for gone in names[names.index(name) if name in names else 0 :]:
                 if (slot := self._current.pop(gone)) is not None:
                     slot.undone = True
-            line.skip("a rewind of the user, which was followed")
         elif "$set" in entry:
             self._set(entry.entry("$set"), line)
         elif "type" not in entry and "sessionId" in entry:
             self.header = self.header or entry
-            line.skip("the header of the session")
         else:
             self._message(entry, line)
 
@@ -76,16 +73,13 @@ class _Session(Reader):
         if name not in self._current:
             self._history.append(_Slot(record, [line]))
             self._current[name] = self._history[-1]
-        elif (slot := self._current[name]) is None:
-            line.skip("repeats a message that a compression made")
-        else:
+        elif (slot := self._current[name]) is not None:
             slot.record = record
             slot.lines.append(line)
 
     def _set(self, changes: Json, line: Line) -> None:
         records = [Json(item) for item in changes.listed("messages") if isinstance(item, dict)]
         if not records:
-            line.skip("data about the session, not of the conversation")
             return
         names = [record.name("id") for record in records]
         shortened = any(
@@ -124,7 +118,7 @@ class _Session(Reader):
         self.say(last, *slot.drafts)
         self.models[origin(slot.record.text("model"))] += bool(slot.drafts)
         for line in earlier:
-            line.merge_or_skip(slot.drafts[:1], "written anew by a later line")
+            line.skip("written anew by a later line")
 
     def _compact(
         self, line: Line, before: list[_Slot], records: list[Json], shortened: bool
@@ -142,12 +136,9 @@ class _Session(Reader):
                 state.append(same or draft)
                 made.extend([] if same else [draft])
             answered.add(draft.call_id if draft.role == "tool" else None)
-        if not shortened and line.drafts:
+        said = any(draft.line is line for draft in self.drafts)
+        if not shortened and (said or not made):
             return
-        if not shortened and not made:
-            line.skip("repeats the messages")
-            return
-        line.skip("a compression of the history, recorded beside the messages")
         users = (draft.text for draft in made if draft.role == "user")
         summary = next(users, "") if shortened else ""
         after = known[-1] if known else None
@@ -282,4 +273,4 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
     yield with_replaced(conversation, source)
 
 
-FORMAT = Format("gemini-cli", "Gemini CLI sessions (JSON or JSONL)", _recognise, _read)
+FORMAT = Format("gemini-cli", _recognise, _read)

@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import Iterator
 
 from compression_eval.conversations.drafts import (
-    RECORDED,
     SUMMARY_STANDS_IN,
     Compaction,
     Content,
@@ -68,7 +67,6 @@ class _Session(Reader):
 
     def take(self, line: Line, entry: Json) -> None:
         if self.of_lines and _is_head(entry):
-            line.skip("the header of the session")
             return
         role = entry.text("role")
         if role not in ("user", "assistant") or not isinstance(entry.at("content"), list):
@@ -100,8 +98,6 @@ class _Session(Reader):
             self.say(head, summary)
             self.say(line, note)
             return
-        head.skip(RECORDED)
-        line.skip("what a compaction put behind its summary, recorded beside the messages")
         self._open = self.compact(summary.text, [summary, note], "summary")
 
     def _say(self, drafts: list[Draft], line: Line) -> None:
@@ -110,11 +106,8 @@ class _Session(Reader):
             users = (d for d in reversed(self.drafts) if d.role == "user")
             last = next((draft for draft in users if draft.text == drafts[0].text), None)
             if last is not None and compaction.state is not None:
-                line.merge(last)
                 compaction.state.append(last)
                 return
-        if not drafts:
-            line.skip("an empty message")
         self.say(line, *drafts)
 
     def _settle(self) -> None:
@@ -172,7 +165,7 @@ def _result(outcome: Json, line: Line) -> Content:
 def _piece(part: Json, line: Line) -> Content:
     if part.text("type") == "resource" and part.text("resource", "text"):
         return [part.text("resource", "text")]
-    return mcp_content([part], line, (), "content", "only texts and images are carried over")
+    return mcp_content([part], line)
 
 
 def _is_own(value: Json) -> bool:
@@ -243,7 +236,7 @@ def _database(connection: sqlite3.Connection, source: SourceFile) -> Iterator[Co
             message = Json(
                 role=stored["role"], content=content, metadata=from_json(stored["metadata"])
             )
-            line = session.ledger.enter(f"message row {stored['id']}", session.name_of(message))
+            line = session.enter(f"message row {stored['id']}", session.name_of(message))
             if stored["content_json"] is None:
                 line.skip(f"it has no content, or more than {LONGEST}")
             elif not isinstance(content, list):
@@ -254,4 +247,4 @@ def _database(connection: sqlite3.Connection, source: SourceFile) -> Iterator[Co
             yield session.finish()
 
 
-FORMAT = Format("goose", "Goose (sessions.db, exports, JSONL)", _recognise, _read)
+FORMAT = Format("goose", _recognise, _read)

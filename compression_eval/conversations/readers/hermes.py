@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from compression_eval.conversations.drafts import (
-    ENTERED_APART,
     REPLACED_BYTES,
     Conversation,
     Draft,
@@ -45,8 +44,6 @@ _ASIDE = (*REASONING, *REPEATS)
 _MESSAGE = ("role", "content", "tool_call_id", "tool_calls", *_ASIDE, "active", "compacted")
 _EXPORTED = ("end_reason", "parent_session_id", "lineage_session_ids", "started_at")
 _SNAPSHOT = ("session_start", "last_updated", "message_count", "platform")
-_DESCRIBES = "it describes the session"
-_AROUND = f"what stands around its messages, which {ENTERED_APART}"
 
 
 class _Session:
@@ -199,11 +196,9 @@ class _Store:
                 "the session names another as its parent but does not go on from a compaction of it"
             )
         for index, session in enumerate(sessions):
-            line = lineage.ledger.enter(f"session {session.number + 1}", "session")
+            line = lineage.enter(f"session {session.number + 1}", "session")
             if prompt := self._system_prompt(session.id):
                 lineage.prompts[index,] = line, prompt
-            else:
-                line.skip("its fields are no messages")
             self._add_messages(session.id, lineage, index)
         return lineage.finish()
 
@@ -244,20 +239,20 @@ class _Store:
             place = f"message row {values.pop('number')}"
             replaced, self._replaced = self._replaced, False
             if values.pop("too_long"):
-                line = lineage.ledger.enter(place, "unreadable")
+                line = lineage.enter(place, "unreadable")
                 line.skip(f"the message is longer than {MAX_LINE_BYTES // 2**20} MiB")
                 continue
             if values.at("role") == "session_meta":
-                lineage.ledger.enter(place, "session_meta").skip(_DESCRIBES)
+                lineage.enter(place, "session_meta")
                 described = Json.of(decoded(values.at("content")))
                 lineage.describe(Json(tools=described.at("tools")))
-            elif (found := message_row(values, place, lineage.ledger)) is not None:
+            elif (found := message_row(values, place, lineage)) is not None:
                 lineage.rows[index,].append(found)
             if replaced:
-                lineage.ledger.lines[-1].leave_out("bytes", REPLACED_BYTES)
+                lineage.lines[-1].leave_out("bytes", REPLACED_BYTES)
 
 
-DATABASE_FORMAT = Format("hermes-db", "Hermes state.db", _recognise_database, _read_database)
+DATABASE_FORMAT = Format("hermes-db", _recognise_database, _read_database)
 
 
 def _recognise(source: SourceFile) -> str | None:
@@ -351,26 +346,22 @@ class _Export(_Lineage):
     def add_line(self, value: Value) -> None:
         content = Json.of(value.value)
         if content.text("role") == "session_meta":
-            self.ledger.enter_value(value, "session_meta").skip(_DESCRIBES)
             self.describe(content)
             return
         self._add_message(content, value.place, (0, 0))
         if value.replaced:
-            self.ledger.lines[-1].leave_out("bytes", "not UTF-8, replaced")
+            self.lines[-1].leave_out("bytes", "not UTF-8, replaced")
 
     def add_session(self, value: Value, position: int) -> None:
         """Take a session with its messages, or with the segments of its lineage."""
-        content, line = Json(value.value), self.ledger.enter_value(value, "session")
-        line.skip(_AROUND)
+        content, line = Json(value.value), self.enter_value(value, "session")
         segments = [item for item in content.entries("segments") if _is_session(item)]
         if not segments:
             self._add_segment(content, value.place, line, (position, 0))
             return
-        line.leave_out("messages", "they stand in its segments")
         for number, segment in enumerate(segments):
             where = f"{value.place}, segment {number}"
-            inner = self.ledger.enter(where, "segment")
-            inner.skip(_AROUND)
+            inner = self.enter(where, "segment")
             self._add_segment(segment, where, inner, (position, number))
 
     def _add_segment(self, content: Json, where: str, line: Line, order: tuple[int, int]) -> None:
@@ -382,14 +373,9 @@ class _Export(_Lineage):
 
     def _add_message(self, message: Any, place: str, order: tuple[int, int]) -> None:
         if not isinstance(message, dict):
-            self.ledger.enter(place, "message").is_unknown("expected an object")
-        elif (row := message_row(Json(message), place, self.ledger)) is not None:
+            self.enter(place, "message").is_unknown("expected an object")
+        elif (row := message_row(Json(message), place, self)) is not None:
             self.rows[order].append(row)
 
 
-FORMAT = Format(
-    "hermes-jsonl",
-    "Hermes sessions (.jsonl, session_*.json, exports, trajectories)",
-    _recognise,
-    _read,
-)
+FORMAT = Format("hermes-jsonl", _recognise, _read)

@@ -15,7 +15,6 @@ from compression_eval.conversations.drafts import (
     Conversation,
     Draft,
     Image,
-    Ledger,
     Line,
 )
 from compression_eval.conversations.fields import Json, from_json, label
@@ -57,12 +56,12 @@ class Row:
         return self.draft.said == self.source.draft.said
 
 
-def message_row(value: Json, place: str, ledger: Ledger, *, session: int = 0) -> Row | None:
-    """Enter a message, as stored or exported, and return its row; None if it is settled already."""
-    line = ledger.enter(place, f"message:{label(value.at('role'))}")
+def message_row(value: Json, place: str, conversation: Conversation) -> Row | None:
+    """Return the row of a message, as stored or exported; None if it is unknown."""
+    line = conversation.enter(place, f"message:{label(value.at('role'))}")
     role = ROLES.get(value.text("role"))
     if role is None:
-        line.is_unknown("expected the role system, user, assistant or tool")
+        line.is_unknown("unknown role")
         return None
     draft = Draft(role, content_of(decoded(value.at("content")), line))
     if role == "assistant":
@@ -73,7 +72,7 @@ def message_row(value: Json, place: str, ledger: Ledger, *, session: int = 0) ->
             if stored is None and text != "null":
                 line.leave_out("tool calls", "they are not JSON")
         calls = stored if isinstance(stored, list) else []
-        for call in line.objects(calls, "a tool call", "it is not an object"):
+        for call in line.objects(calls, "a tool call"):
             function = call.entry("function") or call
             draft.call(call.first("id", "call_id"), function.text("name"), function.at("arguments"))
     elif role == "tool":
@@ -84,7 +83,7 @@ def message_row(value: Json, place: str, ledger: Ledger, *, session: int = 0) ->
         if value.get(name):
             line.leave_out(name, "it repeats the message as it was sent")
     active, compacted = value.get("active", 1), bool(value.get("compacted", 0))
-    return Row(line, draft, session, undone=not active and not compacted, compacted=compacted)
+    return Row(line, draft, undone=not active and not compacted, compacted=compacted)
 
 
 def decoded(value: Any) -> Any:
@@ -317,7 +316,5 @@ class History:
                 row.line.skip("added by a compaction")
             elif row.source not in self._said:
                 row.line.skip("what an earlier compaction wrote, kept by this one")
-            elif row.kept:
-                row.line.merge(row.source.draft)
-            else:
+            elif not row.kept:
                 row.line.skip("an earlier message, as a compaction kept it")

@@ -225,8 +225,7 @@ class History:
         )
         # Of several before one call only the last left what the call was given.
         pending: dict[Call | None, CompactionEvent] = {}
-        for index, event, following in self._thread.compactions:
-            self._lines[index].skip("recorded as a compaction of the agent")
+        for _, event, following in self._thread.compactions:
             pending[following] = event
         for following, event in pending.items():
             self._conversation.compactions.append(self._compaction(event, following))
@@ -253,7 +252,6 @@ class History:
         for index, event in events:
             line = self._lines[index]
             if event.id in results:
-                line.merge(results[event.id])
                 continue
             if event.id not in calls:
                 line.skip("a call of a message that a compaction wrote")
@@ -286,16 +284,12 @@ class History:
         key = key_of(call.answer)
         if key not in self._places:
             self._insert(call.answer, len(self._order), line)
-        elif not line.drafts:
-            line.merge(*self._drafts[key])
 
     def _take_last(self) -> None:
         """Take from the last state what no call was given."""
         position = -1
         for number, message in enumerate(self._thread.messages):
-            line = self._conversation.ledger.enter(
-                f"message {number}", f"message:{label(message.role)}"
-            )
+            line = self._conversation.enter(f"message {number}", f"message:{label(message.role)}")
             key = key_of(message)
             if self._is_summary(message) or key in self._made:
                 self._made.add(key)
@@ -303,8 +297,6 @@ class History:
                 continue
             if key not in self._places:
                 self._insert(message, position + 1, line)
-            else:
-                line.merge(*self._drafts[key])
             position = self._places[key]
 
     def _insert(self, message: "ChatMessage", position: int, line: Line) -> None:

@@ -118,7 +118,7 @@ def _conversations(header: "EvalLog", sample: "EvalSample") -> Iterator[Conversa
         for index, event in enumerate(sample.events):
             line = Line(f"event {index}", f"event:{label(event.event)}")
             if owners.get(index, 0) == number:
-                conversation.ledger.lines.append(line)
+                conversation.lines.append(line)
             if index not in owners:
                 line.skip(_OUTSIDE.get(event.event, "no message of the conversation"))
             lines.append(line)
@@ -133,4 +133,4 @@ def _conversations(header: "EvalLog", sample: "EvalSample") -> Iterator[Conversa
         yield conversation
 
 
-FORMAT = Format("inspect", "Inspect logs (.eval, .json)", _recognise, _read)
+FORMAT = Format("inspect", _recognise, _read)

@@ -7,7 +7,6 @@ from collections import defaultdict
 from typing import Any, ClassVar, get_args
 
 from compression_eval.conversations.drafts import (
-    ENTERED_APART,
     REPLACED_BYTES,
     CompactionKind,
     Content,
@@ -46,7 +45,7 @@ _SET_ANEW = ("notes", "language", "task_type", "cuts", "description", "truncated
 def content_of(value: Any, line: Line) -> Content:
     """Return the texts and images of a text, a list of parts or nothing, in their order.
 
-    What is not carried over is entered in the line.
+    What is not carried over is said of the line.
     """
     if value is None:
         return []
@@ -157,13 +156,13 @@ class ValueThread(Reader):
         raise NotImplementedError
 
     def name_of(self, entry: Json) -> str:
-        """Return what to call a message in the account."""
+        """Return what to call a message in counts."""
         return f"message:{label(entry.text('role'))}"
 
     def read_all(self, value: Value, what: str, messages: list[Any]) -> None:
         """Enter and take messages that a value holds."""
         for number, message in enumerate(map(Json.of, messages), self.framed[2]):
-            line = self.ledger.enter(f"{value.place}, {what} {number}", self.name_of(message))
+            line = self.enter(f"{value.place}, {what} {number}", self.name_of(message))
             line.speaks = looks_like_message(message)
             if value.replaced:
                 line.leave_out("bytes", REPLACED_BYTES)
@@ -180,7 +179,7 @@ class ValueThread(Reader):
             self.read_all(value, self.framed[1], content)
             return
         entry = Json.of(content)
-        line = self.ledger.enter_value(value, self.framed[0] if is_frame else self.name_of(entry))
+        line = self.enter_value(value, self.framed[0] if is_frame else self.name_of(entry))
         if is_frame:
             self.take_frame(line, entry, value)
         elif not value.problem:
@@ -210,7 +209,6 @@ class _Thread(ValueThread):
         self.say(line, *self._messages.read(line, entry))
 
     def take_frame(self, line: Line, frame: Json, value: Value) -> None:
-        line.skip(f"what stands around the messages, which {ENTERED_APART}")
         # A request may stand with its response.
         choices = (frame.entry("response") or frame).entries("choices")[:1]
         answers = filter(None, (choice.entry("message") for choice in choices))
@@ -298,4 +296,4 @@ def _recognise(source: SourceFile) -> str | None:
     return f"{seen} with role and content: {', '.join(sorted(roles))}"
 
 
-FORMAT = thread_format(_Thread, "OpenAI chat messages (.json, .jsonl)", _recognise, _place)
+FORMAT = thread_format(_Thread, _recognise, _place)

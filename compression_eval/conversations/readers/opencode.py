@@ -10,7 +10,6 @@ from pathlib import Path
 
 from compression_eval.conversations.drafts import (
     NO_THINKING,
-    RECORDED,
     Compaction,
     Content,
     Conversation,
@@ -54,7 +53,6 @@ class _Thread(Reader):
         super().__init__(origin("OpenCode", info.text("version")), info.text("id"))
         if info.first("parentID", "parent_id"):
             self.name_subagent("session")
-        self.ledger.enter("session", "session").skip("it describes the session")
         self._reverted = info.text("revert", "messageID")
         self._undone = False
         self._starts: dict[str, int] = {}
@@ -69,7 +67,7 @@ class _Thread(Reader):
 
     def message(self, info: Json, parts: list[Json], problem: str = "") -> None:
         """Enter a message and its parts, or why it cannot be read."""
-        enter, role, name = self.ledger.enter, info.text("role"), info.text("id")
+        enter, role, name = self.enter, info.text("role"), info.text("id")
         self._count += 1
         self.recognised = True
         head = enter(f"message {self._count}", f"message:{label(role)}")
@@ -106,7 +104,6 @@ class _Thread(Reader):
         asked = next((part for part in parts if part.text("type") == "compaction"), None)
         if asked is not None:
             self._asked[info.text("id")] = asked
-            _skip([head, *lines], "asks for a compaction, which is recorded beside the messages")
             return
         typed, made = Draft("user"), Draft("user", injected=True)
         for part, line in zip(parts, lines, strict=True):
@@ -117,7 +114,7 @@ class _Thread(Reader):
                 case "text":
                     content = [part.text("text")]
                     if part.at("synthetic") is True:
-                        draft, line.kind = made, f"{line.kind}:synthetic"
+                        draft = made
                 case "file" if part.text("mime") in _TEXT_FILES:
                     line.skip("a file that was named; its text is a part of its own")
                 case "file":
@@ -128,7 +125,6 @@ class _Thread(Reader):
                     _skip_part(kind, line)
             if content:
                 draft.content += content
-                line.merge(draft)
         drafts = [draft for draft in (typed, made) if draft.content] or [typed]
         self.say(head, *drafts)
 
@@ -144,12 +140,10 @@ class _Thread(Reader):
             match part.text("type"):
                 case "text":
                     draft.content.append(part.text("text"))
-                    line.merge(draft)
                 case "tool":
                     call_id, state = part.text("callID"), part.entry("state")
                     draft.call(call_id, part.text("tool"), state.at("input"))
                     self._pruned += "compacted" in state.entry("time")
-                    line.merge(draft)
                     status, text = state.text("status"), state.text("output")
                     if status == "error":
                         stopped = state.at("metadata", "interrupted") is True
@@ -184,7 +178,6 @@ class _Thread(Reader):
             trigger=trigger,
             tokens_before=self._tokens,
         )
-        _skip([head, *lines], RECORDED)
 
     def _take_usage(self, info: Json) -> None:
         """Take how full the context was; the first count after a compaction is its outcome."""
@@ -314,4 +307,4 @@ def _database(path: Path) -> Iterator[Conversation]:
                 yield thread.finish()
 
 
-FORMAT = Format("opencode", "OpenCode (export, opencode.db, storage/session)", _recognise, _read)
+FORMAT = Format("opencode", _recognise, _read)

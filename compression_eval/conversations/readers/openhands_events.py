@@ -53,7 +53,6 @@ class _Events(Reader):
 
     format = "openhands-events"
     key = "kind"
-    unknown = "expected an object with a kind of event that is known"
     lacks = ()
 
     def __init__(self, product: str) -> None:
@@ -77,7 +76,6 @@ class _Events(Reader):
     def add_to_turn(self, event: Json, line: Line, reply: str, content: Content) -> Draft:
         """Return the turn of a model reply, opened with a content if there is none."""
         if reply in self.turns:
-            line.merge(self.turns[reply])
             self.see(event, self.turns[reply])
             return self.turns[reply]
         turn = Draft("assistant", content)
@@ -86,7 +84,7 @@ class _Events(Reader):
         self.add(event, line, turn)
         return turn
 
-    def condensation(self, line: Line, event: Json) -> None:
+    def condensation(self, _: Line, event: Json) -> None:
         """Record a condensation: events are forgotten, and a summary may stand for them.
 
         Without an offset no summary is shown to the model.
@@ -111,7 +109,6 @@ class _Events(Reader):
             trigger=self.trigger,
         )
         self.trigger = ""
-        line.skip("a condensation, recorded beside the messages")
 
     def finish(self) -> Conversation:
         """Return the conversation."""
@@ -185,11 +182,10 @@ class _Events(Reader):
                 content += _content(event.listed("extended_content"), line)
         self.add(event, line, Draft("tool", content, call_id=event.name("tool_call_id")))
 
-    def request(self, line: Line, event: Json) -> None:
+    def request(self, _: Line, event: Json) -> None:
         """Remember why the next condensation comes."""
         reason = label(event.text("reason"))
         self.trigger = "requested" if reason in ("unnamed", "other") else reason
-        line.skip("asks for the condensation that follows")
 
     kinds: ClassVar[Table] = {
         "SystemPromptEvent": system_prompt,
@@ -294,4 +290,4 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
     yield with_replaced(events.finish(), source)
 
 
-FORMAT = Format("openhands-events", "OpenHands SDK events (V1)", _recognise, _read)
+FORMAT = Format("openhands-events", _recognise, _read)

@@ -6,7 +6,7 @@ it are on branches that the user left, so nothing of them is evidence.
 
 from typing import ClassVar
 
-from compression_eval.conversations.drafts import RECORDED, Content, Conversation, Draft, Line
+from compression_eval.conversations.drafts import Content, Conversation, Draft, Line
 from compression_eval.conversations.fields import Json, entries, origin
 from compression_eval.conversations.readers.base import (
     LEFT_BRANCH,
@@ -16,7 +16,6 @@ from compression_eval.conversations.readers.base import (
     command_text,
     line_format,
     mcp_content,
-    message_name,
     summary_draft,
     without_thinking,
 )
@@ -26,8 +25,7 @@ from compression_eval.fixtures.models import NOT_RUN
 
 class _Session(Reader):
     format = "pi"
-    unknown = "a kind of entry that Pi is not known to write"
-    no_object = "expected a JSON object"
+    subtype = ("message", "role")
     expected = "expected lines of type session or message, found none"
 
     def __init__(self) -> None:
@@ -38,9 +36,6 @@ class _Session(Reader):
         self._by_id: dict[str, Node] = {}
         self._last: Node | None = None
         self._caveats: list[str] = []
-
-    def name_of(self, entry: Json) -> str:
-        return message_name(entry)
 
     def feed(self, value: Value) -> None:
         """Put an entry into the tree, and settle its line as if it were on the path."""
@@ -60,9 +55,8 @@ class _Session(Reader):
                 self._by_id[name] = self._last
         super().take(line, entry)
 
-    def head(self, line: Line, entry: Json) -> None:
+    def head(self, _: Line, entry: Json) -> None:
         self._header = self._header or entry
-        line.skip("the header of the session")
 
     def message(self, line: Line, entry: Json) -> None:
         message = entry.entry("message")
@@ -87,7 +81,6 @@ class _Session(Reader):
 
     def compaction(self, line: Line, entry: Json) -> None:
         """Take a compaction; what it left is known once the path is."""
-        line.skip(RECORDED)
         if "details" in entry:
             line.leave_out("details", "lists that the agent kept beside the summary")
 
@@ -126,8 +119,7 @@ class _Session(Reader):
                     if call.id not in answered:
                         result = Draft("tool", [NOT_RUN], call_id=call.id)
                         self.drafts.append(result)
-                        why = "the turn was aborted or failed before the call ran"
-                        self.ledger.added[result] = why
+                        self.added.add(result)
             elif node.entry.text("type") == "compaction":
                 self._compact(node, path[:position])
         self.caveat(*self._caveats)
@@ -215,4 +207,4 @@ def _recognise(source: SourceFile) -> str | None:
     return None if foreign > own else seen
 
 
-FORMAT = line_format(_Session, "Pi sessions (JSONL)", _recognise)
+FORMAT = line_format(_Session, _recognise)

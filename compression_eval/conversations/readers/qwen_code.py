@@ -32,8 +32,7 @@ class _Session(Reader):
     """One thread: the session, or a sub-agent."""
 
     format = "qwen-code"
-    subtype = "subtype"
-    no_object = "expected a JSON object"
+    subtype = ("subtype",)
 
     def __init__(self, first: Json, part: str) -> None:
         product = origin("Qwen Code", first.text("version"))
@@ -46,9 +45,6 @@ class _Session(Reader):
 
     def take(self, line: Line, entry: Json) -> None:
         """Put a line into the tree; it is settled once the path is known."""
-        if not entry:
-            line.is_unknown(self.no_object)
-            return
         name = entry.text("parentUuid")
         parent = self._by_id.get(name)
         if parent is None and name and self._records:
@@ -74,7 +70,7 @@ class _Session(Reader):
             elif kind == "system":
                 line.skip("a record of the client, which the model does not see")
             else:
-                line.is_unknown("a record of a kind that Qwen Code is not known to write")
+                line.is_unknown("unknown kind")
         super().finish()
         self.name_injected("Qwen Code (notices)")
         if self._lost:
@@ -134,8 +130,7 @@ class _Session(Reader):
         drafts: list[Draft] = []
         waiting, self._open = self._open, defaultdict(list)
         history = entry.listed("systemPayload", "compressedHistory")
-        why = "expected an object"
-        for content in line.objects(history, "content of the kept history", why):
+        for content in line.objects(history, "content of the kept history"):
             drafts += self._drafts(content, line)
         self._open = waiting
         state = with_originals(drafts, self)
@@ -150,7 +145,6 @@ class _Session(Reader):
             tokens_after=info.count("newTokenCount"),
             state=state or None,
         )
-        line.skip("a compression, recorded beside the messages")
 
 
 def _is_record(value: Json) -> bool:
@@ -188,4 +182,4 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
         yield session.finish()
 
 
-FORMAT = Format("qwen-code", "Qwen Code chat recordings (JSONL)", _recognise, _read)
+FORMAT = Format("qwen-code", _recognise, _read)

@@ -8,7 +8,6 @@ and its calls, parallel ones included.
 from typing import Any
 
 from compression_eval.conversations.drafts import (
-    ENTERED_APART,
     NO_THINKING,
     Content,
     Conversation,
@@ -72,7 +71,7 @@ def is_item(value: Any) -> bool:
 
 
 def item_name(item: Json) -> str:
-    """Return what to call an item in an account."""
+    """Return what to call an item in counts."""
     kind = _kind(item)
     return f"message:{label(item.text('role'))}" if kind == "message" else label(kind)
 
@@ -108,11 +107,7 @@ class ItemReader(Reader):
         return draft
 
     def read_item(self, line: Line, item: Json) -> Draft | None:
-        """Add an item, and settle its line.
-
-        Returns:
-            The message that it became or was merged into; None if it became none.
-        """
+        """Add an item; return the message that it became or was added to, if it did."""
         kind = _kind(item)
         if kind == "message":
             return self._message(line, item)
@@ -130,7 +125,6 @@ class ItemReader(Reader):
             self.close_turn()
             self.compact()
             line.leave_out("encrypted content", "it cannot be read")
-            line.skip("a compaction, kept as a cut; its summary is encrypted")
         elif kind == "item_reference":
             self.caveat("an item is only referred to, it is not in the file")
             line.skip("refers to an item that is not in the file")
@@ -160,9 +154,7 @@ class ItemReader(Reader):
 
     def _assistant(self, line: Line) -> Draft:
         """Return the running assistant turn, opened if there is none."""
-        if self._turn is not None:
-            line.merge(self._turn)
-        else:
+        if self._turn is None:
             self._turn, self._only_hosted = Draft("assistant"), True
             self.say(line, self._turn)
         return self._turn
@@ -262,13 +254,11 @@ class _Thread(ItemReader, ValueThread):
         if without:
             self.caveat("some tools are named without a schema")
         instructions = frame.text("instructions")
-        if not instructions.strip() or instructions == self._instructions:
-            line.skip(f"settings; its items {ENTERED_APART}")
-        elif not self._instructions:
+        if instructions.strip() and not self._instructions:
             self._instructions = instructions
             self.drafts.insert(0, line.became(Draft("system", [instructions])))
-        else:
-            line.skip("settings, and instructions that replace the first ones")
+        elif instructions.strip() and instructions != self._instructions:
+            line.leave_out("instructions", "they replace the first ones")
             self.caveat("later instructions that replaced the first are left out")
         self.read_all(value, "instruction", frame.listed("instructions"))
         self.read_all(value, "input", _inputs(frame))
@@ -332,4 +322,4 @@ def _recognise(source: SourceFile) -> str | None:
     return f"{where}: {', '.join(sorted(marks)[:4])}" if marks else None
 
 
-FORMAT = thread_format(_Thread, "OpenAI Responses items (.json, .jsonl)", _recognise, _place)
+FORMAT = thread_format(_Thread, _recognise, _place)

@@ -41,8 +41,6 @@ class _Run(Reader):
 
     format = "swe-agent"
     lacks = (NO_TOOLS,)
-    no_object = "expected an object with role and content"
-    unknown = "expected a message of role system, user, assistant or tool"
     acts = False
     """Whether the agent acted by text."""
     demonstrated = 0
@@ -71,7 +69,7 @@ class _Run(Reader):
                 for name in names or [entry.name("tool_call_id")]:
                     self.say(line, Draft("tool", list(content), call_id=name))
             case _:
-                line.is_unknown(self.unknown)
+                line.is_unknown("unknown role")
         self.demonstrated += bool(entry.at("is_demo"))
         self.acts = self.acts or bool(entry.text("action").strip())
 
@@ -112,23 +110,18 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
             part = f"agent-{agent}" if runs else ""
             runs[agent] = _Run("SWE-agent trajectory", session, part)
         runs[agent].feed(Value(f"history {number}", message))
-    for number, run in enumerate(runs.values()):
-        conversation = run.finish()
-        conversation.model = origin(settings.text("agent", "model", "name"))
-        if number == 0:
-            line = conversation.ledger.enter("trajectory", "trajectory")
-            line.skip("repeats the history; what follows its end was shown to no model")
-        yield with_replaced(conversation, source)
+    for run in runs.values():
+        run.model = origin(settings.text("agent", "model", "name"))
+        yield with_replaced(run.finish(), source)
 
 
-FORMAT = Format("swe-agent", "SWE-agent trajectories (.traj)", _recognise, _read)
+FORMAT = Format("swe-agent", _recognise, _read)
 
 
 class _MiniRun(_Run):
     """A trajectory of mini-swe-agent; messages may be in the form of the Responses API."""
 
     format = "mini-swe-agent"
-    unknown = "expected a message of role system, user, assistant, tool or exit"
 
     def name_of(self, entry: Json) -> str:
         return label(entry.first("role", "type", "object"))
@@ -207,6 +200,4 @@ def _read_mini(source: SourceFile) -> Iterator[Conversation]:
     yield with_replaced(run.finish(), source)
 
 
-MINI_FORMAT = Format(
-    "mini-swe-agent", "mini-swe-agent trajectories (.traj.json)", _recognise_mini, _read_mini
-)
+MINI_FORMAT = Format("mini-swe-agent", _recognise_mini, _read_mini)

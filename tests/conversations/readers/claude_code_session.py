@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from compression_eval.conversations.building import Built
-from compression_eval.conversations.formats import formats
+from compression_eval.conversations.formats import format_named
 from tests.conversations.readers.reading import json_lines, read_one
 
-FORMAT = formats()["claude-code"]
+FORMAT = format_named("claude-code")
 
 SESSION = "aaaaaaaa-0000-4000-8000-000000000001"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from compression_eval.conversations.building import Built
-from compression_eval.conversations.formats import formats
+from compression_eval.conversations.formats import format_named
 from tests.conversations.readers.reading import json_lines, read_one
 
-FORMAT = formats()["codex"]
+FORMAT = format_named("codex")
 
 Line = dict[str, Any]
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from compression_eval.conversations.building import Built, build
 from compression_eval.conversations.drafts import Conversation
-from compression_eval.conversations.formats import formats
+from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.models import Message
+from tests.conversations.readers.reading import unknown
 
-FORMAT = formats()["hermes-db"]
+FORMAT = format_named("hermes-db")
 
 SUMMARY = (
     "[CONTEXT COMPACTION - REFERENCE ONLY] Earlier turns were compacted:\n"
@@ -150,7 +151,7 @@ def conversations(store: Store) -> list[Conversation]:
 def only(store: Store) -> Built:
     (conversation,) = conversations(store)
     built = build(conversation)
-    assert built.account.unsettled() == []
+    assert unknown(built) == []
     return built
 
 

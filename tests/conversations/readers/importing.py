@@ -18,8 +18,8 @@ class Imported:
 
     stdout: str
     fixture: Fixture
-    entries: list[dict[str, Any]]
-    """The account, as ``--explain=FILE`` writes it."""
+    left_out: list[dict[str, Any]]
+    """What ``--explain`` writes."""
 
     @property
     def format(self) -> str:
@@ -60,9 +60,9 @@ class Imported:
         return self.fixture.source.caveats if self.fixture.source else []
 
     @property
-    def fates(self) -> set[str]:
-        """What became of the lines."""
-        return {entry["fate"] for entry in self.entries}
+    def unknown(self) -> list[str]:
+        """What is unknown or damaged."""
+        return [one["what"] for one in self.left_out if not one["known"]]
 
     def state(self, number: int) -> list[tuple[str, str]]:
         """Return role and text of what the agent went on with after a compaction."""
@@ -73,19 +73,16 @@ class Imported:
 
 
 def imported_all(path: Path, folder: Path, *options: str) -> list[Imported]:
-    """Import a file into a folder; none of its lines may be unaccounted for."""
+    """Import a file into a folder."""
     folder.mkdir(exist_ok=True)
-    account, out = folder / "account.jsonl", folder / "fixtures"
-    arguments = ["import", str(path), "--out", str(out), f"--explain={account}", *options]
+    explained, out = folder / "explained.jsonl", folder / "fixtures"
+    arguments = ["import", str(path), "--out", str(out), "--explain", str(explained), *options]
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 0, done.output
-    entries = [json.loads(line) for line in account.read_text().splitlines()]
-    assert "unaccounted" not in {entry["fate"] for entry in entries}
+    lines = [json.loads(line) for line in explained.read_text().splitlines()]
+    left_out = {line["fixture"]: line["left_out"] for line in lines if line["fixture"]}
     fixtures = [load_fixture(written) for written in sorted(out.glob("*.json"))]
-    return [
-        Imported(done.stdout, fixture, [e for e in entries if e.get("fixture") == fixture.name])
-        for fixture in fixtures
-    ]
+    return [Imported(done.stdout, each, left_out[each.name]) for each in fixtures]
 
 
 def imported(path: Path, folder: Path, *options: str) -> Imported:

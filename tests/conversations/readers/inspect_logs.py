@@ -24,10 +24,10 @@ from inspect_ai.solver import TaskState
 from inspect_ai.tool import Tool, ToolChoice, ToolError, ToolInfo, tool
 
 from compression_eval.conversations.building import Built, build
-from compression_eval.conversations.formats import formats
+from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
 
-FORMAT = formats()["inspect"]
+FORMAT = format_named("inspect")
 
 Script = Callable[[list[ChatMessage], list[ToolInfo]], ModelOutput]
 NAME = "replayed/model"

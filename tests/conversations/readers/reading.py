@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +36,8 @@ def json_file(path: Path, value: Any) -> Path:
 
 
 def read_all(reader: Format, path: Path) -> list[Built]:
-    """Return all fixtures of a file; none of their lines may be unaccounted for."""
-    built = [build(conversation) for conversation in reader.read(source_file(path))]
-    for item in built:
-        assert "unaccounted" not in {entry.fate for entry in item.account.entries}
-    return built
+    """Return all fixtures of a file."""
+    return [build(conversation) for conversation in reader.read(source_file(path))]
 
 
 def read_one(reader: Format, path: Path) -> Built:
@@ -69,11 +65,11 @@ def results(built: Built) -> list[tuple[str | None, str]]:
     return [(m.tool_call_id, m.text) for m in built.fixture.messages if m.role == "tool"]
 
 
-def fates(built: Built) -> list[str]:
-    """Return what became of every line, in words."""
-    return [str(entry) for entry in built.account.entries]
+def left_out(built: Built) -> dict[tuple[str, str], tuple[int, str]]:
+    """Return how often something was left out and where it was first, by what and why."""
+    return {(one.what, one.reason): (one.count, one.first[0]) for one in built.left_out}
 
 
-def kinds(built: Built) -> Counter[tuple[str, str]]:
-    """Count the lines by kind and fate."""
-    return Counter((entry.kind, entry.fate) for entry in built.account.entries)
+def unknown(built: Built) -> list[tuple[str, str]]:
+    """Return what is unknown or damaged, and where the first of each is."""
+    return [(one.what, one.first[0]) for one in built.left_out if not one.known]

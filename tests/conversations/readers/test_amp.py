@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from compression_eval.fixtures.models import NO_RESULT
 from tests.conversations.readers.importing import imported
 from tests.conversations.readers.reading import json_file
@@ -108,30 +106,3 @@ def test_after_a_summary_only_the_summary_is_left(tmp_path: Path) -> None:
     assert (first.cut, first.summary, second.kind, second.state) == (3, "SUM", "opaque", None)
     assert done.state(0) == [("assistant", "SUM")]
     assert "the thread is linked to another by handoff or fork" in done.caveats
-
-
-def test_damage_is_named(tmp_path: Path) -> None:
-    thread = _thread(
-        {"role": "info",
-         "content": [{"type": "summary", "summary": {"type": "message", "summary": "SUM"}}]},
-        _user(_text("Go."), _result("gone", result="x"), {"type": "hologram"}),
-        {"role": "oracle", "content": []},
-        {"role": "user", "content": "words"},
-    )  # fmt: skip
-    done = imported(json_file(tmp_path / "a.json", thread), tmp_path)
-    assert done.said == [("assistant", "SUM"), ("user", "Go.")]
-    assert "earlier messages are not in the file: a summary stands in their place" in done.caveats
-    assert "1 tool results without their call were left out" in done.caveats
-    assert [entry["fate"] for entry in done.entries] == ["message", "message", "unknown", "unknown"]
-    assert "1 x amp, block hologram" in done.stdout
-
-
-@pytest.mark.parametrize("change", [{"id": "11111111"}, {"messages": [{"role": "user"}]}])
-def test_an_object_that_merely_resembles_it_is_not_claimed(
-    tmp_path: Path, change: dict[str, Any]
-) -> None:
-    from compression_eval.conversations.formats import formats
-    from compression_eval.conversations.sources import source_file
-
-    path = json_file(tmp_path / "a.json", _thread(_user(_text("Go."))) | change)
-    assert formats()["amp"].recognise(source_file(path)) is None

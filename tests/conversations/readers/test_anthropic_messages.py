@@ -8,14 +8,12 @@ from typing import Any, cast
 import pytest
 from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_from_anthropic
 
-from compression_eval.conversations import sources
 from compression_eval.conversations.building import build
-from compression_eval.conversations.formats import formats
+from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.models import NO_RESULT, ImagePart, Message
+from compression_eval.fixtures.models import ImagePart, Message
 from tests.conversations.readers.reading import (
     calls,
-    fates,
     json_file,
     json_lines,
     read_all,
@@ -24,7 +22,7 @@ from tests.conversations.readers.reading import (
     said,
 )
 
-FORMAT = formats()["anthropic"]
+FORMAT = format_named("anthropic")
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}}
 
@@ -89,20 +87,6 @@ def test_a_request_is_a_conversation_with_its_system_prompt_and_tools(tmp_path: 
     assert built.fixture.model == "claude-x"
     assert built.fixture.source is not None
     assert built.fixture.source.caveats == []
-    assert fates(built) == [
-        "document (request): skipped: its parts are entered one by one; "
-        "without settings: only the system prompt, the tools and the model are kept",
-        "document, system (system): became message 0",
-        "document, tools (tools): skipped: kept beside the messages; "
-        "without tools: those that the server runs have no schema here",
-        "document, messages[0] (user): became message 1",
-        "document, messages[1] (assistant): became message 2; "
-        "without thinking: thinking is left out; without thinking: thinking is left out",
-        "document, messages[2] (user): became message 3, 4, 5; "
-        "without is_error: a fixture has no mark for failed calls, only their text",
-        "document, messages[3] (assistant): became message 6; "
-        "without citations: a fixture holds texts only",
-    ]
 
 
 def test_what_inspect_makes_of_the_messages_is_the_same(tmp_path: Path) -> None:
@@ -176,10 +160,6 @@ def test_requests_that_repeat_each_other_are_one_conversation(tmp_path: Path) ->
         "?",
     ]
     assert built.fixture.model == "claude-x"
-    told = fates(built)
-    assert "line 1, response (response): became message 2" in told[4]
-    assert told[5].startswith("line 2 (request): merged into message 1, 2")
-    assert "line 3, messages[4] (user): became message 7" in told
     assert built.fixture.source is not None
     assert built.fixture.source.caveats == ["the system prompt changed; the first is kept"]
 
@@ -197,7 +177,6 @@ def test_a_response_that_the_request_holds_already_is_not_doubled(tmp_path: Path
     path = json_file(tmp_path / "x.json", {**REQUEST, "response": MESSAGES[3]})
     built = read_one(FORMAT, path)
     assert len(said(built)) == 7
-    assert fates(built)[-1] == "document, response (response): merged into message 6"
 
 
 def test_tools_of_the_server_have_their_results_behind_them(tmp_path: Path) -> None:
@@ -225,10 +204,6 @@ def test_tools_of_the_server_have_their_results_behind_them(tmp_path: Path) -> N
         ("tool", "ok"),
     ]
     assert [identifier for identifier, _, _ in calls(built)] == ["s1", "s2", "c1"]
-    assert fates(built)[2] == (
-        "document, messages[1] (assistant): became message 1, 2, 3, 4, 5; "
-        "without encrypted content: it cannot be read"
-    )
 
 
 def test_images_documents_and_search_results(tmp_path: Path) -> None:
@@ -274,7 +249,6 @@ def test_a_compaction_that_nobody_can_read_is_opaque(tmp_path: Path) -> None:
     built = read_one(FORMAT, json_file(tmp_path / "x.json", messages))
     (compaction,) = built.fixture.recorded_compactions
     assert (compaction.cut, compaction.kind, compaction.state) == (1, "opaque", None)
-    assert "skipped: it ends with a compaction" in fates(built)[2]
 
 
 def test_clearing_by_the_server_is_said(tmp_path: Path) -> None:
@@ -284,47 +258,6 @@ def test_clearing_by_the_server_is_said(tmp_path: Path) -> None:
     built = read_one(FORMAT, json_file(tmp_path / "x.json", value))
     assert built.fixture.source is not None
     assert any("the server cleared parts" in caveat for caveat in built.fixture.source.caveats)
-
-
-def test_unknown_parts_are_reported_and_not_guessed(tmp_path: Path) -> None:
-    messages = [
-        user("go"),
-        user({"type": "scent", "data": "secret words"}),
-        {"role": "oracle", "content": "x"},
-        "loose",
-    ]
-    value = {"messages": messages, "response": {"error": "x"}}
-    built = read_one(FORMAT, json_lines(tmp_path / "x.jsonl", value, {"other": 1}))
-    assert said(built) == [("user", "go")]
-    assert [str(entry).split(": ")[0] for entry in built.account.unsettled()] == [
-        "line 1, messages[1] (user)",
-        "line 1, messages[2] (oracle)",
-        "line 1, messages[3] (unnamed)",
-        "line 1, response (response)",
-        "line 2 (request)",
-    ]
-    assert "secret words" not in "".join(fates(built))
-
-
-def test_a_call_without_a_result_and_a_result_without_a_call(tmp_path: Path) -> None:
-    messages = [user("go"), model(use("c1")), user(result("c9", "stray"), text("and?"))]
-    built = read_one(FORMAT, json_file(tmp_path / "x.json", messages))
-    assert results(built) == [("c1", NO_RESULT)]
-    assert said(built)[-1] == ("user", "and?")
-
-
-def test_torn_broken_and_long_lines_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 2**16)
-    path = json_lines(tmp_path / "x.jsonl", *MESSAGES, user("y" * 2**18), b'{"role": "user", "co')
-    path.write_bytes(path.read_bytes().rstrip().replace(b"Reading.", b"R\xff."))
-    built = read_one(FORMAT, path)
-    assert said(built)[1] == ("assistant", "R\ufffd.")
-    told = fates(built)
-    assert "without bytes: bytes that are not UTF-8 were replaced" in told[1]
-    assert told[4].startswith("line 5 (unreadable): skipped: the line has ")
-    assert told[5].startswith("line 6 (unreadable): skipped: not JSON: the file ends within it (")
 
 
 def test_chat_messages_without_a_mark_are_not_claimed(tmp_path: Path) -> None:

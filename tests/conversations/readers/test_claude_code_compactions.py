@@ -7,7 +7,7 @@ from compression_eval.conversations.building import Built
 from compression_eval.fixtures.models import Message, RecordedCompaction
 from tests.conversations.readers.claude_code_session import Session, result, text, use
 from tests.conversations.readers.importing import imported
-from tests.conversations.readers.reading import fates, said
+from tests.conversations.readers.reading import said
 
 CLEARED = "[Old tool result content cleared]"
 
@@ -61,12 +61,6 @@ def test_a_boundary_is_a_cut_its_summary_the_state_and_the_rest_goes_on(tmp_path
         "compaction 1: the recorded state is what the file shows; what the agent's client attached "
         "again (files, plan, tasks) may be missing",
     ]
-    assert fates(built)[4:6] == [
-        "line 5 (system:compact_boundary): skipped: "
-        "the boundary of a compaction, which is recorded beside the messages",
-        "line 6 (user): skipped: "
-        "made by a compaction: it stands in the state that the compaction left",
-    ]
 
 
 def kept_tail(*, before_summary: bool = False) -> Session:
@@ -108,19 +102,6 @@ def test_a_rewind_past_a_compaction_undoes_it(tmp_path: Path) -> None:
     assert compactions(built) == []
 
 
-def test_a_rewind_to_between_the_kept_tail_and_the_boundary_undoes_it(tmp_path: Path) -> None:
-    session = before()
-    segment = {"headUuid": "u4", "tailUuid": "u4", "anchorUuid": "u7"}
-    later = session.user("later")
-    session.boundary(preservedSegment=segment)
-    session.summary("Summary.")
-    session.user("after the compaction", parent="u4")
-    session.user("another way", parent=later)
-    built = session.read(tmp_path)
-    assert [words for _, words in said(built)][4:] == ["later", "another way"]
-    assert compactions(built) == []
-
-
 def test_a_note_between_the_kept_tail_and_the_boundary_does_not_undo_it(tmp_path: Path) -> None:
     session = before()
     segment = {"headUuid": "u4", "tailUuid": "u4", "anchorUuid": "u7"}
@@ -129,18 +110,6 @@ def test_a_note_between_the_kept_tail_and_the_boundary_does_not_undo_it(tmp_path
     session.summary("Summary.")
     session.user("after the compaction", parent=note)
     assert state(session.read(tmp_path)) == ["Summary.", 3]
-
-
-def test_words_that_the_user_says_again_later_are_no_repetition(tmp_path: Path) -> None:
-    session = before()
-    kept = session.user("go on")
-    session.boundary(preservedMessages=[{"uuid": kept}])
-    session.summary("Summary.")
-    session.user("first the tests")
-    session.user("go on")
-    built = session.read(tmp_path)
-    assert [words for _, words in said(built)][4:] == ["go on", "first the tests", "go on"]
-    assert state(built) == ["Summary.", 4]
 
 
 def test_lines_that_repeat_kept_messages_are_merged(tmp_path: Path) -> None:
@@ -165,12 +134,6 @@ def test_lines_that_repeat_kept_messages_are_merged(tmp_path: Path) -> None:
         "second output",
     ]
     assert state(built) == ["Summary.", 3, 4, 5]
-    assert fates(built)[8:] == [
-        "line 9 (assistant): merged into message 3",
-        "line 10 (assistant): merged into message 4",
-        "line 11 (user): merged into message 5",
-        "line 12 (user): became message 6",
-    ]
 
 
 def test_kept_messages_that_are_not_in_the_file_are_said_to_be_missing(tmp_path: Path) -> None:
@@ -182,13 +145,6 @@ def test_kept_messages_that_are_not_in_the_file_are_said_to_be_missing(tmp_path:
     assert state(built) == ["Summary."]
     assert built.fixture.source is not None
     assert any("names messages that it kept" in c for c in built.fixture.source.caveats)
-
-
-def test_a_boundary_without_a_summary_is_one_nobody_can_read(tmp_path: Path) -> None:
-    session = before()
-    session.boundary()
-    (compaction,) = compactions(session.read(tmp_path))
-    assert (compaction.cut, compaction.summary, compaction.state) == (4, None, None)
 
 
 def test_an_old_summary_without_a_boundary_is_a_compaction(tmp_path: Path) -> None:
@@ -249,19 +205,6 @@ def test_a_microcompaction_behind_a_compaction_starts_from_its_summary(tmp_path:
     session.user([result("c2", "second output")])
     micro(session, "c2")
     assert state(session.read(tmp_path), 1) == ["Summary.", 4, CLEARED]
-
-
-def test_words_between_a_call_and_its_result_do_not_part_them_in_a_state(tmp_path: Path) -> None:
-    session = Session()
-    session.user("the task")
-    session.model("m1", use("c1"))
-    session.attach("queued_command", prompt="hurry")
-    session.user([result("c1", "long output")])
-    session.model("m2", text("Done."))
-    micro(session, "c1")
-    built = session.read(tmp_path)
-    assert [words for _, words in said(built)] == ["the task", "", "long output", "hurry", "Done."]
-    assert state(built) == [0, 1, CLEARED, 3, 4]
 
 
 def test_a_microcompaction_may_clear_notes_and_name_what_is_not_there(tmp_path: Path) -> None:

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from compression_eval.conversations.readers.base import marks_of
 from tests.conversations.readers.claude_code_session import Session, result, text, use
-from tests.conversations.readers.reading import fates, said
+from tests.conversations.readers.reading import said
 
 
 def working() -> Session:
@@ -37,8 +36,6 @@ def test_a_prompt_that_only_the_queue_holds_is_kept_where_it_was_handed_over(
         "draft only",
         "As a draft.",
     ]
-    assert fates(built)[2] == "line 3 (queue-operation:enqueue): became message 3"
-    assert fates(built)[4] == "line 5 (queue-operation:remove): merged into message 3"
 
 
 @pytest.mark.parametrize("operation", ["dequeue", "remove"])
@@ -52,10 +49,6 @@ def test_a_prompt_that_a_later_line_holds_too_is_not_doubled(
     session.user([text("mind the port")])
     built = session.read(tmp_path)
     assert [content for _, content in said(built)] == ["the task", "", "ok", "mind the port"]
-    assert fates(built)[2:4] == [
-        "line 3 (queue-operation:enqueue): merged into message 3",
-        f"line 4 (queue-operation:{operation}): merged into message 3",
-    ]
 
 
 def test_a_prompt_that_an_attachment_holds_too_is_not_doubled(tmp_path: Path) -> None:
@@ -66,7 +59,6 @@ def test_a_prompt_that_an_attachment_holds_too_is_not_doubled(tmp_path: Path) ->
     session.queue("remove")
     built = session.read(tmp_path)
     assert [content for _, content in said(built)] == ["the task", "", "ok", "mind the port"]
-    assert fates(built)[-1] == "line 6 (queue-operation:remove): merged into message 3"
 
 
 def test_the_same_prompt_queued_twice_is_two(tmp_path: Path) -> None:
@@ -98,7 +90,6 @@ def test_a_prompt_taken_back_for_editing_was_never_said(tmp_path: Path) -> None:
     session.user("keep the table")
     built = session.read(tmp_path)
     assert [content for _, content in said(built)] == ["the task", "", "ok", "keep the table"]
-    assert fates(built)[2].endswith("skipped: taken back by the user for editing")
 
 
 def test_a_prompt_that_still_waits_at_the_end_is_kept_and_said(tmp_path: Path) -> None:
@@ -134,21 +125,6 @@ def test_prompts_of_a_branch_that_was_left_are_left_too(tmp_path: Path) -> None:
     session.user("right way", parent=start)
     built = session.read(tmp_path)
     assert said(built) == [("user", "the task"), ("user", "right way")]
-    assert {entry.reason for entry in built.account.entries[1:8]} == {
-        "on a branch that the user left (a rewind or a retry)"
-    }
-
-
-def test_operations_on_an_empty_queue_and_without_a_text(tmp_path: Path) -> None:
-    session = working()
-    session.user([result("c1", "ok")])
-    session.queue("dequeue")
-    session.queue("enqueue", content=7)
-    built = session.read(tmp_path)
-    assert fates(built)[3:] == [
-        "line 4 (queue-operation:dequeue): skipped: no prompt of this file was waiting",
-        "line 5 (queue-operation:enqueue): unknown: expected the field content as text or blocks",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -191,42 +167,3 @@ def test_a_note_that_the_model_saw_is_a_marked_message(
         expected = '{"content": "fix", "status": "pending"}'
     assert content.startswith(f"<system-reminder>\n{expected}\n</system-reminder>")
     assert content.endswith("[image: image/png, 3 bytes]") == (kind == "file")
-
-
-@pytest.mark.parametrize(
-    ("kind", "fields", "reason"),
-    [
-        (
-            "hook_success",
-            {"hookEvent": "PreToolUse", "content": "checked"},
-            "output of a hook that is not handed to the model",
-        ),
-        ("hook_system_message", {"content": "linked"}, "a hook's report for the user"),
-        ("command_permissions", {"allowedTools": []}, "permissions are the client's"),
-        (
-            "plan_mode",
-            {"reminderType": "full"},
-            "a note that is worded only when it is sent: the file holds no text of it",
-        ),
-        (
-            "todo_reminder",
-            {"content": []},
-            "a note that is worded only when it is sent: the file holds no text of it",
-        ),
-    ],
-)
-def test_an_attachment_that_the_model_did_not_see_is_skipped_by_name(
-    tmp_path: Path, kind: str, fields: dict[str, Any], reason: str
-) -> None:
-    session = Session()
-    session.user("the task")
-    session.attach(kind, **fields)
-    built = session.read(tmp_path)
-    assert len(said(built)) == 1
-    assert fates(built)[1] == f"line 2 (attachment:{kind}): skipped: {reason}"
-
-
-def test_no_kind_is_both_seen_and_unseen() -> None:
-    assert not set(marks_of("claude_code")["notes"]) & set(
-        marks_of("claude_code")["unseen_attachments"]
-    )

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.conversations.readers.importing import imported
 from tests.conversations.readers.reading import json_lines
 
@@ -84,7 +82,6 @@ def test_a_session_with_a_compaction_that_kept_its_tail(tmp_path: Path) -> None:
     assert "info" in made[1]
     assert kept == done.said[6:9]
     assert "SUM" not in str(done.said)
-    assert done.fates == {"message", "skipped"}
 
 
 def test_a_session_that_compress_opened_begins_with_the_summary(tmp_path: Path) -> None:
@@ -111,39 +108,3 @@ def test_a_compaction_that_does_not_say_what_it_kept(tmp_path: Path) -> None:
     done = imported(json_lines(tmp_path / "a.jsonl", _START, *_turns(), lost, switched), tmp_path)
     (compaction,) = done.fixture.recorded_compactions
     assert (compaction.summary, compaction.state) == ("SUM", None)
-    assert "another provider" in done.entries[-1]["reason"]
-
-
-def test_damaged_and_unknown_lines_are_named(tmp_path: Path) -> None:
-    path = json_lines(
-        tmp_path / "a.jsonl",
-        _START,
-        b'{"type": "message", "id": "x", "mess',
-        *_turns()[1:4],
-        _message("r9", "user", _result("c9")),
-        {"type": "hologram"},
-        {"type": "message", "id": "y", "message": {"role": "oracle", "content": []}},
-    )
-    done = imported(path, tmp_path, "--allow-missing")
-    assert [entry["fate"] for entry in done.entries if entry["fate"] != "message"] == [
-        "skipped", "skipped", "skipped", "unknown", "unknown", "added", "added",
-    ]  # fmt: skip
-    assert "1 tool results without their call were left out" in done.caveats
-    assert "2 tool calls have no recorded result" in done.caveats
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        [{"type": "session_start", "id": "s"}, {"type": "assistant.message", "data": {}}],
-        [{"type": "message", "message": {"role": "user", "content": "hi"}}],
-        [{"type": "compaction_state"}],
-    ],
-)
-def test_lines_that_merely_resemble_it_are_not_claimed(tmp_path: Path, values: list[Any]) -> None:
-    from compression_eval.conversations.formats import formats
-    from compression_eval.conversations.sources import source_file
-
-    assert (
-        formats()["droid"].recognise(source_file(json_lines(tmp_path / "a.jsonl", *values))) is None
-    )

@@ -10,11 +10,12 @@ import pytest
 
 from compression_eval.conversations import sources
 from compression_eval.conversations.building import build
-from compression_eval.conversations.formats import format_of, formats
+from compression_eval.conversations.drafts import REPLACED_BYTES
+from compression_eval.conversations.formats import NAMES, format_named, format_of
 from compression_eval.conversations.sources import source_file
 from compression_eval.errors import DataError
 from tests.conversations.readers.agent_sessions import BUBBLES, COMPOSER, cursor_store
-from tests.conversations.readers.reading import fates, read_all, said, sample
+from tests.conversations.readers.reading import left_out, read_all, said, sample, unknown
 
 SESSIONS = {
     path.stem: [json.loads(line) for line in path.read_text().splitlines()]
@@ -101,7 +102,7 @@ def _written(path: Path, values: list[Any]) -> Path:
 
 def _claims(path: Path) -> list[str]:
     source = source_file(path)
-    return [each.name for each in formats().values() if each.recognise(source)]
+    return [each.name for each in map(format_named, NAMES) if each.recognise(source)]
 
 
 def _variants(value: Any) -> Iterator[Any]:
@@ -124,8 +125,8 @@ def _variants(value: Any) -> Iterator[Any]:
 def test_a_session_is_claimed_and_read_whole(tmp_path: Path, name: str) -> None:
     path = _written(tmp_path / "a.json", SESSIONS[name])
     assert _claims(path)[0] == name
-    for built in read_all(formats()[name], path):
-        assert built.account.unsettled() == []
+    for built in read_all(format_named(name), path):
+        assert unknown(built) == []
 
 
 def _with_one_more(values: list[Any]) -> Iterator[list[Any]]:
@@ -149,15 +150,14 @@ def test_one_odd_line_or_message_changes_no_format(tmp_path: Path, name: str) ->
 
 @pytest.mark.parametrize("name", SESSIONS)
 def test_no_field_of_a_wrong_type_breaks(tmp_path: Path, name: str) -> None:
-    reader, read = formats()[name], 0
+    reader, read = format_named(name), 0
     # One in eleven, which takes ten seconds; all of them take two minutes.
     for changed in islice(_variants(SESSIONS[name]), 0, None, 11):
         source = source_file(_written(tmp_path / "a.json", changed))
         reader.recognise(source)
         try:
             for conversation in reader.read(source):
-                account = build(conversation).account
-                assert "unaccounted" not in {entry.fate for entry in account.entries}, changed
+                build(conversation)
         except DataError:
             continue
         read += 1
@@ -169,58 +169,85 @@ def test_no_field_of_a_wrong_type_breaks_a_store(tmp_path: Path) -> None:
     changed += [(COMPOSER, each) for each in islice(_variants(BUBBLES), 0, None, 3)]
     store = cursor_store(tmp_path / "state.vscdb", *changed)
     read = 0
-    for conversation in formats()["cursor"].read(source_file(store)):
+    for conversation in format_named("cursor").read(source_file(store)):
         try:
-            account = build(conversation).account
+            build(conversation)
         except DataError:
             continue
-        assert "unaccounted" not in {entry.fate for entry in account.entries}
         read += 1
     assert read > 100
 
 
-@pytest.mark.parametrize("name", formats())
+@pytest.mark.parametrize("name", NAMES)
 def test_a_file_of_another_form_is_refused_without_repeating_it(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.json"
     for content in [*OF_NO_FORMAT, *RESEMBLING.get(name, [])]:
         path.write_bytes(content)
-        assert formats()[name].recognise(source_file(path)) is None
+        assert format_named(name).recognise(source_file(path)) is None
         with pytest.raises(DataError, match=f"^{path}: ") as caught:
-            list(formats()[name].read(source_file(path)))
+            list(format_named(name).read(source_file(path)))
         assert EXPECTED[name] in str(caught.value)
         assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", BY_LINES)
-def test_damaged_lines_are_named_and_the_rest_is_read(
+def test_odd_lines_are_counted_with_their_places_and_the_rest_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(sources, "MAX_LINE_BYTES", 5000)
-    first, *rest = SESSIONS[name]
-    path, reader = (
-        _written(tmp_path / "a.jsonl", [first, [1, 2], "x" * 6000, *rest]),
-        formats()[name],
-    )
-    path.write_bytes(path.read_bytes() + b'{"type": "us')
-    (built, *_), (whole, *_) = (
-        read_all(reader, each) for each in (path, _written(tmp_path / "b.jsonl", SESSIONS[name]))
-    )
+    first, *rest = map(json.dumps, SESSIONS[name])
+    hologram = json.dumps({"type": "hologram", "kind": "hologram", "text": "secret"})
+    odd = ["[1, 2]", json.dumps("x" * 6000), hologram, "[" * 4000, "\0\0"]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join([first, *odd, *rest, '{"type": "us']))
+    built, *_ = read_all(format_named(name), path)
+    whole, *_ = read_all(format_named(name), _written(tmp_path / "b.jsonl", SESSIONS[name]))
     assert said(built) == said(whole)
-    account = "\n".join(fates(built))
-    assert "line 2 (" in account
-    assert "line 3 (unreadable): skipped: the line has 6,003 bytes, more than 0 MiB" in account
-    torn = f"line {len(rest) + 4} (unreadable): skipped: not JSON: the file ends within it ("
-    assert torn in account
+    places = [place for one in built.left_out if not one.known for place in one.first]
+    assert sorted(places, key=lambda place: int(place[5:])) == [
+        f"line {number}" for number in (2, 3, 4, 5, len(rest) + 7)
+    ]
+    assert "secret" not in str(built.left_out)
+    reasons = {reason for what, reason in left_out(built) if what == "unreadable"}
+    assert "the line has 6,003 bytes, more than 0 MiB" in reasons
+    assert "not JSON: the file ends within it" in reasons
 
 
 @pytest.mark.parametrize("name", BY_LINES)
-def test_bytes_that_are_not_utf8_are_replaced_and_named(tmp_path: Path, name: str) -> None:
+def test_bytes_that_are_not_utf8_are_replaced_and_counted(tmp_path: Path, name: str) -> None:
     path = _written(tmp_path / "a.jsonl", SESSIONS[name])
     *lines, last = path.read_bytes().splitlines()
     path.write_bytes(b"\n".join([*lines, last[:-1] + b', "x": "\xff"}']) + b"\n")
-    accounts = [line for built in read_all(formats()[name], path) for line in fates(built)]
-    (named,) = (line for line in accounts if "bytes that are not UTF-8 were replaced" in line)
-    assert named.startswith(f"line {len(lines) + 1} (")
+    found = [left_out(built) for built in read_all(format_named(name), path)]
+    named = [each["bytes", REPLACED_BYTES] for each in found if ("bytes", REPLACED_BYTES) in each]
+    assert named == [(1, f"line {len(lines) + 1}")]
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_values_that_are_nested_without_end_are_no_traceback(tmp_path: Path, name: str) -> None:
+    deep: Any = "x"
+    for _ in range(600):
+        deep = [deep]
+    path = tmp_path / "a.jsonl"
+    for key in ("content", "text", "message", "data", "parts", "input", "arguments", "output"):
+        changed = [_with(value, key, deep) for value in SESSIONS[name]]
+        try:
+            for conversation in format_named(name).read(source_file(_written(path, changed))):
+                build(conversation)
+        except DataError:
+            continue
+
+
+def _with(value: Any, key: str, replacement: Any) -> Any:
+    """Return a value in which every other field of a name is replaced."""
+    if isinstance(value, list):
+        return [_with(item, key, replacement) if n % 2 else item for n, item in enumerate(value)]
+    if isinstance(value, dict):
+        return {
+            name: replacement if name == key else _with(part, key, replacement)
+            for name, part in value.items()
+        }
+    return value
 
 
 def test_each_sample_is_claimed_by_its_own_format() -> None:

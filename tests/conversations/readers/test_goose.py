@@ -117,7 +117,6 @@ def test_a_database_with_a_sub_agent(tmp_path: Path) -> None:
     assert "1 x goose, content for the user" in main_one.stdout
     assert main_one.fixture.model == "m-1"
     assert sub.fixture.name.endswith("-sub-agent")
-    assert main_one.fates == {"message"}
 
 
 def test_compactions_are_told_by_who_sees_the_messages(tmp_path: Path) -> None:
@@ -160,7 +159,6 @@ def test_the_older_lines_and_an_export_say_the_same(tmp_path: Path) -> None:
     assert lines.format == export.format == "goose"
     assert lines.said == export.said
     assert len(lines.results) == 2
-    assert [entry["fate"] for entry in lines.entries][:2] == ["skipped", "message"]
 
 
 def test_a_session_that_begins_with_a_summary(tmp_path: Path) -> None:
@@ -170,34 +168,6 @@ def test_a_session_that_begins_with_a_summary(tmp_path: Path) -> None:
     assert done.injected == [True, False]
     assert done.fixture.recorded_compactions == []
     assert "earlier messages are not in the file: a summary stands in their place" in done.caveats
-
-
-def test_damage_is_named(tmp_path: Path) -> None:
-    garbled = {"type": "toolRequest", "id": "c1", "toolCall": {"status": "error", "error": "no"}}
-    path = _database(
-        tmp_path / "sessions.db",
-        (
-            "s",
-            "user",
-            [
-                _message("user", _text("Go."), see=_SEEN),
-                {"role": "assistant", "content": '[{"type": "text", "te'},
-                {"role": "assistant", "content": '{"type": "text"}'},
-                {"role": "oracle", "content": "[]"},
-                _message("user", _response("c9", _text("orphan")), see=_SEEN),
-                _message("assistant", {"type": "hologram"}, garbled, see=_SEEN),
-            ],
-        ),
-    )
-    done = imported(path, tmp_path / "out")
-    assert [entry["fate"] for entry in done.entries] == [
-        "message", "skipped", "skipped", "unknown", "skipped", "message", "added",
-    ]  # fmt: skip
-    assert "1 tool results without their call were left out" in done.caveats
-    assert "1 x goose, content hologram" in done.stdout
-    assert "1 x goose, tool call: it was not understood" in done.stdout
-    torn = json_lines(tmp_path / "a.jsonl", *_turns(), b'{"role": "assistant", "cont')
-    assert imported(torn, tmp_path / "torn").entries[-1]["fate"] == "skipped"
 
 
 @pytest.mark.parametrize(
@@ -220,4 +190,3 @@ def test_a_call_in_the_users_name_is_left_out_by_name(tmp_path: Path) -> None:
     turns = [*_turns(), _message("user", _text("More."), _request("c9", command="ls"))]
     built = imported(json_lines(tmp_path / "a.jsonl", *turns), tmp_path / "out")
     assert built.said[-1] == ("user", "More.")
-    assert "it stands in a message of the user" in json.dumps(built.entries[-1])

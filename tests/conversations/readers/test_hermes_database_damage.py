@@ -8,24 +8,23 @@ from typing import Any
 import pytest
 
 from compression_eval.conversations.building import build
-from compression_eval.conversations.formats import formats
+from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import MAX_LINE_BYTES, source_file
 from compression_eval.errors import DataError
+from tests.conversations.readers.reading import left_out
 
 from .hermes_stores import (
     Store,
-    calls,
     conversations,
     history,
     only,
-    result,
     said,
     says,
     turn,
     user,
 )
 
-FORMAT = formats()["hermes-db"]
+FORMAT = format_named("hermes-db")
 
 
 @pytest.fixture
@@ -35,55 +34,15 @@ def store(tmp_path: Path) -> Store:
     return made
 
 
-@pytest.mark.parametrize(
-    ("message", "reason"),
-    [
-        ({"role": "narrator", "content": "hm"}, "expected the role"),
-        ({"role": "", "content": "hm"}, "expected the role"),
-    ],
-)
-def test_an_unknown_role_is_reported(store: Store, message: dict[str, Any], reason: str) -> None:
-    store.add("s1", [*turn(1), message])
-    (conversation,) = conversations(store)
-    (entry,) = build(conversation).account.unsettled()
-    assert reason in entry.reason
-
-
-def test_calls_that_are_no_json_are_left_out_by_name(store: Store) -> None:
-    store.add("s1", [user("go"), says("hm")])
-    store.connection.execute("UPDATE messages SET tool_calls = '[{' WHERE role = 'assistant'")
-    assert only(store).account.entries[-1].left_out == (("tool calls", "they are not JSON"),)
-
-
-def test_a_call_without_result_and_a_result_without_call_are_explained(store: Store) -> None:
-    store.add("s1", [user("go"), calls("c1"), result("c9"), says("end")])
-    built = only(store)
-    assert built.account.added == ((3, "the file holds no result of the call"),)
-    reasons = [entry.reason for entry in built.account.entries]
-    assert "a result whose call is not in the file" in reasons
-
-
-def test_bytes_that_are_not_utf8_are_replaced_and_named(store: Store) -> None:
-    store.add("s1", [user("go"), says("x")])
-    store.connection.execute(
-        "UPDATE messages SET content = CAST(x'ff41' AS TEXT) WHERE role = 'assistant'"
-    )
-    built = only(store)
-    assert built.fixture.messages[-1].text == "\ufffdA"
-    assert built.account.entries[-1].left_out == (
-        ("bytes", "bytes that are not UTF-8 were replaced"),
-    )
-
-
 def test_a_message_too_long_is_skipped_by_name(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("compression_eval.conversations.readers.hermes.MAX_LINE_BYTES", 2**20)
     assert MAX_LINE_BYTES > 2**20
     store.add("s1", [user("go"), says("x" * (2**20 + 1)), says("end")])
-    built = only(store)
+    built = build(conversations(store)[0])
     assert said(built.fixture.messages) == ["go", "end"]
-    assert "the message is longer than 1 MiB" in [entry.reason for entry in built.account.entries]
+    assert ("unreadable", "the message is longer than 1 MiB") in left_out(built)
 
 
 def test_what_is_only_in_the_log_of_a_running_agent_is_read(tmp_path: Path) -> None:
@@ -155,11 +114,6 @@ def test_a_torn_database_is_a_clear_error(store: Store) -> None:
     store.path.write_bytes(data[: len(data) // 3])
     with pytest.raises(DataError, match=r"state\.db: cannot be read as an SQLite database"):
         list(FORMAT.read(source_file(store.path)))
-
-
-def test_the_format_is_recognised_by_its_tables(store: Store) -> None:
-    seen = FORMAT.recognise(source_file(store.path))
-    assert seen == "an SQLite database with the tables sessions and messages"
 
 
 def test_json_of_any_shape_never_ends_in_a_traceback(store: Store) -> None:

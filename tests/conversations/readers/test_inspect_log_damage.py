@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from compression_eval.conversations.formats import formats
+from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
 from compression_eval.errors import DataError
 
 from .inspect_logs import agent, looks, path_of, read, run
 
-FORMAT = formats()["inspect"]
+FORMAT = format_named("inspect")
 
 
 @pytest.fixture(scope="module")
@@ -28,19 +28,6 @@ def damaged(path: Path, target: Path, change: Callable[[str, bytes], bytes | Non
             if content is not None:
                 new.writestr(name, content)
     return target
-
-
-def test_a_damaged_sample_does_not_keep_the_others_from_being_read(tmp_path: Path) -> None:
-    log = run(tmp_path, agent(), looks(1), epochs=2, max_samples=1)
-    path = damaged(
-        path_of(log),
-        tmp_path / "damaged.eval",
-        lambda name, content: b'{"id": 1, "secret' if name.endswith("epoch_2.json") else content,
-    )
-    (built,) = read(path)
-    entry = built.account.entries[-1]
-    assert (entry.place, entry.kind, entry.fate) == ("sample 1", "unreadable", "skipped")
-    assert entry.reason.startswith("Inspect cannot read the sample (")
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,18 @@ from typing import Any
 
 import pytest
 
-from compression_eval.conversations.formats import formats
+from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
 from tests.conversations.readers.reading import (
     calls,
-    fates,
     json_lines,
-    kinds,
     read_one,
     results,
     said,
     sample,
 )
 
-FORMAT = formats()["pi"]
+FORMAT = format_named("pi")
 
 SESSION = "11111111-2222-3333-4444-555566667777"
 OLD_HEADER = {
@@ -89,10 +87,6 @@ def test_a_linear_session_becomes_messages(tmp_path: Path) -> None:
     assert calls(built) == [("c1", "edit", {"path": "a.py"}), ("c2", "edit", {"path": "b.py"})]
     assert results(built) == [("c2", "second"), ("c1", "first")]
     assert "SECRET THOUGHT" not in built.fixture.model_dump_json()
-    assert fates(built)[3] == (
-        "line 4 (message:assistant): became message 1; without thinking: thinking is left out"
-    )
-    assert fates(built)[6] == "line 7 (thinking_level_change): skipped: a setting"
     assert built.fixture.model == "anthropic/m-2"
     assert built.fixture.source is not None
     assert "the file does not hold the system prompt" in built.fixture.source.caveats
@@ -110,9 +104,7 @@ def test_calls_of_aborted_turns_are_said_not_to_have_run(tmp_path: Path) -> None
     )
     built = read_one(FORMAT, path)
     assert results(built)[0] == ("c1", "[error: not carried out, the turn was aborted or failed]")
-    assert built.account.added[0] == (2, "the turn was aborted or failed before the call ran")
     assert results(built)[1][1].startswith("[no result was recorded")
-    assert fates(built)[3] == "line 4 (message:assistant): skipped: an empty assistant turn"
     assert "WHY IT FAILED" not in built.fixture.model_dump_json()
 
 
@@ -135,10 +127,6 @@ def test_only_the_path_to_the_last_entry_is_the_conversation(tmp_path: Path) -> 
         ("user", "from an extension"),
         ("assistant", "right way"),
     ]
-    assert fates(built)[2:4] == [
-        "line 3 (message:assistant): skipped: on a branch that the user left",
-        "line 4 (message:user): skipped: on a branch that the user left",
-    ]
     assert built.fixture.source is not None
     assert "the session was forked from another one" in built.fixture.source.caveats
     assert "elsewhere" not in built.fixture.model_dump_json()
@@ -154,7 +142,6 @@ def test_a_torn_line_in_the_middle_does_not_cut_the_path(tmp_path: Path) -> None
     )
     built = read_one(FORMAT, path)
     assert [text for _, text in said(built)] == ["first", "second"]
-    assert fates(built)[2].startswith("line 3 (unreadable): skipped: not JSON (")
     assert built.fixture.source is not None
     assert "an entry follows one that is not in the file" in built.fixture.source.caveats
 
@@ -192,7 +179,6 @@ def test_a_compaction_in_a_tree_keeps_what_follows_its_first_kept_entry(tmp_path
     assert made.text == "[Summary of the conversation so far]\nwhat {was}"
     assert kept == 3
     assert "what {was}" not in "".join(text for _, text in said(built))
-    assert fates(built)[5].startswith("line 6 (compaction): skipped: a compaction, recorded")
 
 
 @pytest.mark.parametrize(("index", "kept"), [(2, [1, 2, 3]), (4, [3]), (0, []), (99, [])])
@@ -231,38 +217,9 @@ def test_commands_of_the_user_count_if_the_model_saw_them(tmp_path: Path) -> Non
     built = read_one(FORMAT, path)
     assert said(built)[1] == ("user", "[The user ran a command]\n$ ls {x}\nout\n[exit code: 2]")
     assert said(built)[2:] == [("user", "hooked"), ("user", "[image: image/png, 3 bytes]")]
-    assert "without showing it" in fates(built)[3]
-    assert fates(built)[5].endswith("without block odd: unknown kind of content")
-
-
-def test_what_is_not_known_is_reported(tmp_path: Path) -> None:
-    path = json_lines(
-        tmp_path / "a.jsonl",
-        HEADER,
-        _new("a", None, message=_user("go")),
-        _new("b", "a", type="from_the_future", text="words"),
-        _new("c", "b", message={"role": "oracle", "content": "words"}),
-        [1, 2],
-        _new("d", "c", message="words"),
-        b'{"type": "mess',
-    )
-    built = read_one(FORMAT, path)
-    assert [entry.fate for entry in built.account.entries] == [
-        "skipped", "message", "unknown", "unknown", "unknown", "unknown", "skipped",
-    ]  # fmt: skip
-    assert "words" not in "".join(fates(built))
 
 
 def test_the_sample_agrees_with_its_table() -> None:
     built = read_one(FORMAT, sample("pi/pi-large-session.jsonl"))
-    counted = kinds(built)
-    messages = sum(number for (kind, _), number in counted.items() if kind.startswith("message:"))
-    assert messages == 914
-    assert counted["message:toolResult", "message"] == 373
-    assert counted["message:user", "message"] == 88
     assert len(calls(built)) == 391
-    assert [reason for _, reason in built.account.added] == [
-        "the turn was aborted or failed before the call ran"
-    ] * 18
-    assert built.account.unsettled() == []
     assert built.fixture.recorded_compactions == []
