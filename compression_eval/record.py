@@ -9,11 +9,13 @@ with the control ``full`` that would store the whole history twice in every samp
 
 import json
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any
 
 from inspect_ai.event import Event, ModelEvent
-from inspect_ai.log import EvalSample, resolve_sample_attachments
+from inspect_ai.log import EvalSample, resolve_sample_attachments, transcript
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
@@ -26,6 +28,8 @@ from inspect_ai.model import (
     Model,
     ModelOutput,
 )
+from inspect_ai.scorer import Score
+from inspect_ai.solver import TaskState
 from inspect_ai.util import Store, StoreModel, store_from_events
 from pydantic import (
     BaseModel,
@@ -245,13 +249,73 @@ def read_record(store: Store | Mapping[str, Any]) -> SampleRecord | None:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A record with what a sample's log holds beside it."""
+    """A sample's record with what its log holds beside it: all that a scorer reads."""
 
     record: SampleRecord
-    context: list[ChatMessage]
+    context: list[ChatMessage] = dataclass_field(default_factory=list)
     """The messages of the state, as the answering model was shown them."""
-    output: ModelOutput
+    output: ModelOutput = dataclass_field(default_factory=ModelOutput)
     """The answering model's reply; empty if it was not asked."""
+
+    @property
+    def probe(self) -> Probe:
+        """The question with its ground truth."""
+        return self.record.probe
+
+    @property
+    def state(self) -> StateRecord:
+        """The record of the state."""
+        return self.record.state
+
+    @property
+    def compression_failure(self) -> str | None:
+        """Why the compression failed; None if it did not."""
+        return None if self.state.status == "ok" else f"compression_failed: {self.state.status}"
+
+    @property
+    def answer(self) -> AnswerRecord:
+        """The model's answer; if none is recorded, a failure that says so."""
+        return self.record.answer or AnswerRecord(failure="no answer was recorded")
+
+    @property
+    def answer_failure(self) -> str | None:
+        """Why there is no answer to grade; None if there is one."""
+        return self.answer.problem or None
+
+    @property
+    def answer_text(self) -> str | None:
+        """The answer; None if there is none to grade."""
+        return None if self.answer_failure else self.answer.text
+
+
+_read_last: ContextVar[tuple[Any, Recorded] | None] = ContextVar("read_last", default=None)
+
+
+def read_sample(state: TaskState) -> Recorded | None:
+    """Return what a sample's log holds for its scorers, which is read once for all of them.
+
+    None if its solver never came to a state.
+
+    Raises:
+        DataError: The record was written by an incompatible version.
+    """
+    stored, last = state.store.get(_SAMPLE_KEY), _read_last.get()
+    if last and last[0] is stored:
+        return last[1]
+    record = read_record(state.store)
+    if record is None:
+        return recovered(transcript().events)
+    sample = Recorded(record, state.messages[: record.state.message_count], state.output)
+    _read_last.set((stored, sample))
+    return sample
+
+
+def nothing_recorded() -> Score:
+    """Return the score of a sample that has no record."""
+    return Score.unscored(
+        reason="scoring_failed: no record",
+        explanation="The sample's store holds no state: its solver did not get that far.",
+    )
 
 
 def recorded_in(sample: EvalSample) -> Recorded | None:
@@ -288,7 +352,7 @@ def recovered(events: Sequence[Event]) -> Recorded | None:
         and said(event.output) == record.answer.text
     ]
     if not asked:
-        return Recorded(record, [], ModelOutput())
+        return Recorded(record)
     *context, last = asked[-1].input
     if len(context) < record.state.message_count and isinstance(last.content, list):
         # Inspect merged the state's last message with the question, which has two parts.

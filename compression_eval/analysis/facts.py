@@ -29,8 +29,7 @@ from compression_eval.facts.life import (
 from compression_eval.fixtures.banks import ProbeType
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.grading.rubric import KNOWLEDGE
-from compression_eval.grading.scored_sample import ScoredSample
-from compression_eval.record import SampleRecord
+from compression_eval.record import Recorded, SampleRecord
 from compression_eval.text.tables import Cell, Section, Table, as_text
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ def rows_of_sample(
         epoch: The sample's.
         scores: Of the sample, by scorer.
     """
-    sample, names = ScoredSample(record, []), [fact.fact for fact in record.probe.expected_facts]
+    sample, names = Recorded(record, []), [fact.fact for fact in record.probe.expected_facts]
     words: list[tuple[StateFinding | None, AnswerWord | None]] = []
     looked_up: list[bool | None] = []
     for name, score in (scores or {}).items():

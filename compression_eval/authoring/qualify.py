@@ -53,10 +53,9 @@ from compression_eval.fixtures.loading import (
 from compression_eval.fixtures.writing import write_whole
 from compression_eval.grading.request import grading_request
 from compression_eval.grading.rubric import load_rubric
-from compression_eval.grading.scored_sample import ScoredSample
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.plans import question_preamble
-from compression_eval.record import ProbeRecord, StateRecord
+from compression_eval.record import ProbeRecord, Recorded, StateRecord
 from compression_eval.task import compression
 from compression_eval.terminal import Output, check_output, examples, plain_error, say_passed_over
 
@@ -424,7 +423,7 @@ def _asked(sample: EvalSample, condition: Condition, settings: QualifySettings) 
     if sample.error is not None or found is None:
         message = sample.error.message if sample.error else "nothing was recorded"
         return replace(asked, failure=" ".join(message.split())[:200] or "unknown error")
-    record = ScoredSample(found, [])
+    record = Recorded(found, [])
     asked = replace(
         asked,
         cut=found.cut,

@@ -11,9 +11,9 @@ import yaml
 from inspect_ai.scorer import SampleScore
 from pydantic import BaseModel, Field
 
+from compression_eval.calibration.answers import Kind, ScoreValue, by_key
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language, NonEmpty, Strict
-from compression_eval.grading.graded_answers import Kind, ScoreValue, by_key
 from compression_eval.grading.rubric import (
     OVERALL,
     Criterion,

@@ -8,6 +8,7 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value,
 from inspect_ai.solver import TaskState
 
 from compression_eval.calibration.agreement import agreement
+from compression_eval.calibration.answers import by_key
 from compression_eval.calibration.cases import (
     KEYS,
     Case,
@@ -19,7 +20,6 @@ from compression_eval.calibration.cases import (
 )
 from compression_eval.errors import DataError
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.graded_answers import by_key
 from compression_eval.grading.judgement import judge
 from compression_eval.grading.panel import (
     PanelGrading,
@@ -29,7 +29,7 @@ from compression_eval.grading.panel import (
 )
 from compression_eval.grading.request import GraderContext, GradingRequest, grading_request
 from compression_eval.grading.rubric import OVERALL, rubric_digest
-from compression_eval.grading.scored_sample import ScoredSample, nothing_recorded, read_sample
+from compression_eval.record import Recorded, nothing_recorded, read_sample
 from compression_eval.text.markdown import number, table
 
 TRAP = "trap"
@@ -128,7 +128,7 @@ def grader_calibration(
 
 
 def _score(
-    sample: ScoredSample,
+    sample: Recorded,
     reference: Reference,
     request: GradingRequest,
     panel: PanelGrading,

@@ -12,6 +12,12 @@ from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, get_model, m
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from compression_eval._version import __version__
+from compression_eval.calibration.answers import (
+    CalibrationSet,
+    GradedAnswer,
+    load_sets,
+    shown_state,
+)
 from compression_eval.calibration.cases import (
     ORIGINAL,
     Reference,
@@ -24,12 +30,6 @@ from compression_eval.dataset import sample_id
 from compression_eval.errors import DataError, unknown_arguments
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.graded_answers import (
-    CalibrationSet,
-    GradedAnswer,
-    load_sets,
-    shown_state,
-)
 from compression_eval.grading.metrics import CLUSTER
 from compression_eval.grading.request import GraderContext
 from compression_eval.grading.rubric import rubric_digest

@@ -10,7 +10,7 @@ from inspect_ai.solver import TaskState
 from compression_eval.file_ops.naming import named_files
 from compression_eval.fixtures.banks import Probe
 from compression_eval.grading.metrics import over_conversations
-from compression_eval.grading.scored_sample import nothing_recorded, read_sample
+from compression_eval.record import nothing_recorded, read_sample
 from compression_eval.text.markdown import escaped, table
 
 KEYS = ("artifact_precision", "artifact_recall")

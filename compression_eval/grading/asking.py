@@ -123,32 +123,22 @@ async def ask(
 
 
 def objects_with(text: str, key: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects in a model's reply that have a key, wherever they stand in it."""
-    return (value for value, _, _ in located_objects(text, key))
-
-
-def located_objects(text: str, key: str) -> Iterator[tuple[dict[str, Any], slice, slice]]:
-    """Yield the JSON objects in a model's reply that have a key.
-
-    With each come its place and that of the outermost object around it, which may be its own.
-    """
+    """Yield the JSON objects in a model's reply that have a key, wherever they are in it."""
     text = text[:MAX_REPLY]
     decoder = json.JSONDecoder(object_pairs_hook=_no_repeated_keys)
     at = text.find("{")
-    tried = 0
-    outer = slice(0, 0)
-    while at >= 0 and tried < MAX_OBJECTS:
-        tried += 1
+    for _ in range(MAX_OBJECTS):
+        if at < 0:
+            return
+        end = at + 1  # the wanted object may be nested in another
         try:
-            value, end = decoder.raw_decode(text, at)
+            value, after = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
-            value, end = {}, at + 1
-        if at >= outer.stop:
-            outer = slice(at, end)
-        if key in value:
-            yield value, slice(at, end), outer
+            pass
         else:
-            end = at + 1  # the wanted object may be nested in another
+            if key in value:
+                end = after
+                yield value
         at = text.find("{", end)
 
 

@@ -5,6 +5,7 @@ What can be decided without graders overrides them: an abstention scores only fo
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,10 +15,11 @@ from inspect_ai.scorer import Score
 from compression_eval.facts.life import AnswerWord, wrong_values
 from compression_eval.fixtures.banks import Probe
 from compression_eval.grading.form import constraint_score, format_score
-from compression_eval.grading.panel import EMBEDDED_PROVIDER, Disagreement, Grading, PanelGrading
+from compression_eval.grading.panel import EMBEDDED_PROVIDER, Grading, PanelGrading
 from compression_eval.grading.request import GradingRequest
 from compression_eval.grading.rubric import (
     FORM_DIMENSION,
+    FORMULA,
     Abstention,
     Criterion,
     Dimension,
@@ -25,8 +27,9 @@ from compression_eval.grading.rubric import (
     knowledge,
     overall,
 )
-from compression_eval.grading.scored_sample import ScoredSample
+from compression_eval.record import Recorded
 from compression_eval.text.lookup import Text
+from compression_eval.text.markdown import escaped, number
 
 MAX_ABSTENTION = 600
 """An answer with more characters (in Latin script) says more than that it does not know."""
@@ -86,7 +89,6 @@ class Judgement:
             settings: The settings of the grading; copied unchanged.
         """
         panel, several = self.panel, len(self.panel.gradings) > 1
-        apart = panel.disagreement
         return {
             "criterionResults": [
                 {
@@ -105,7 +107,7 @@ class Judgement:
             "aggregateScore": _or_none(self.overall),
             "dimensionScores": {name: _or_none(value) for name, value in self.dimensions.items()},
             "graders": [_grader(grading, with_results=several) for grading in panel.gradings],
-            **({"disagreement": apart and _disagreement(apart)} if several else {}),
+            **({"disagreement": panel.disagreement} if several else {}),
             "self_graded": panel.self_graded,
             "attempts": panel.attempts,
             "abstained": self.abstained,
@@ -128,14 +130,6 @@ def _grader(grading: Grading, *, with_results: bool) -> dict[str, Any]:
         part["criterionResults"] = [item.model_dump() for item in grading.results.values()]
         part["facts"] = grading.facts
     return part
-
-
-def _disagreement(apart: Disagreement) -> dict[str, Any]:
-    return {
-        "overall": _or_none(apart.range),
-        "criterion": apart.criterion,
-        "largest": _or_none(apart.largest),
-    }
 
 
 def _or_none(value: float) -> float | None:
@@ -186,7 +180,7 @@ def answer_words(scores: Mapping[str, Score] | None) -> AnswerWords:
     )
 
 
-def judge(request: GradingRequest, sample: ScoredSample, panel: PanelGrading) -> Judgement:
+def judge(request: GradingRequest, sample: Recorded, panel: PanelGrading) -> Judgement:
     """Combine the graders' scores with what can be decided mechanically.
 
     Args:
@@ -255,3 +249,75 @@ def abstained(answer: str, probe: Probe, abstention: Abstention) -> bool:
     phrases = [phrase.casefold() for phrase in abstention.phrases]
     sentences = [part for part in _SENTENCES.split(plain) if part.strip(_EDGES)]
     return all(any(phrase in part for phrase in phrases) for part in sentences)
+
+
+def explained(judgement: Judgement) -> str:
+    """Return a judgement as Markdown for the log viewer: criteria by dimension, then notes.
+
+    Criteria are a list, not a table, because the viewer's narrow columns break words.
+    """
+    several = len(judgement.panel.gradings) > 1
+    lines = []
+    for name, value in judgement.dimensions.items():
+        of_dimension = [each for each in judgement.scores if each.dimension == name]
+        if of_dimension:
+            lines.append(f"- **{name} {number(value)}**")
+        for each in of_dimension:
+            spread = f", spread {number(judgement.panel.spread(each.id))}" if several else ""
+            lines.append(
+                f"  - {each.id} **{number(judgement.scores[each])}** (weight "
+                f"{each.weight:g}{spread}): {escaped(_reason(each, judgement))}"
+            )
+    return "\n\n".join(["\n".join(lines), *_notes(judgement)])
+
+
+def _reason(criterion: Criterion, judgement: Judgement) -> str:
+    score, graded = judgement.scores[criterion], judgement.panel.score(criterion.id)
+    reasoning = judgement.panel.reasoning(criterion.id)
+    if score == graded or math.isnan(score):
+        return reasoning
+    return f"[abstained: {number(graded)} counts as {number(score)}] {reasoning}"
+
+
+def _notes(judgement: Judgement) -> list[str]:
+    panel = judgement.panel
+    notes = [
+        f"Knowledge: {number(judgement.knowledge)}; overall: {number(judgement.overall)}; "
+        f"{FORMULA}."
+    ]
+    if judgement.ungraded:
+        notes.append(
+            f"Without a score: {len(judgement.ungraded)} of {len(judgement.scores)} criteria "
+            f"({', '.join(judgement.ungraded)})."
+        )
+    if judgement.abstained:
+        notes.append(
+            "The answer says that it does not know: 0 on everything but instruction following, "
+            "which is checked mechanically."
+        )
+    if judgement.wanted_tools:
+        notes.append("The model tried to call a tool, that is, to fetch something again.")
+    if judgement.cut_off:
+        notes.append("The answer was cut off (stop reason max_tokens): give it more --max-tokens.")
+    if wrong := [value for value, word in judgement.wrong.items() if word == "stated"]:
+        values = ", ".join(escaped(value, 80) for value in wrong)
+        notes.append(f"Given as current, but superseded or forbidden: {values}.")
+    if any(judgement.facts.values()):
+        words = Counter(word or "no word" for word in judgement.facts.values())
+        counts = ", ".join(f"{n} {word}" for word, n in words.items())
+        notes.append(f"Expected facts in the answer, as the grader reads it: {counts}.")
+    if panel.facts_failure:
+        notes.append(
+            f"What the grader says of the facts cannot be used: {escaped(panel.facts_failure)}."
+        )
+    if apart := panel.disagreement:
+        notes.append(
+            f"Graders apart by {number(apart['overall'])} overall, most on "
+            f"{apart['criterion']} ({number(apart['largest'])})."
+        )
+    for n, grading in enumerate(panel.gradings, start=1):
+        calls = "1 call" if grading.attempts == 1 else f"{grading.attempts} calls"
+        mark = ", judging its own answer" if grading.self_graded else ""
+        failure = grading.failure and f", failed: {escaped(grading.detail or grading.failure)}"
+        notes.append(f"Grader {n}: {escaped(grading.grader)} ({calls}{mark}{failure})")
+    return notes

@@ -92,24 +92,6 @@ class Grading:
 
 
 @dataclass(frozen=True)
-class Disagreement:
-    """How far a panel disagrees on one answer, in points of the rubric."""
-
-    overall: dict[int, float]
-    """Overall score by the number of the grader, from 1; those that failed left out."""
-    criterion: str
-    """The criterion with the largest disagreement."""
-    largest: float
-    """Highest minus lowest score there."""
-
-    @property
-    def range(self) -> float:
-        """Highest minus lowest overall score; NaN if fewer than two have one."""
-        values = [value for value in self.overall.values() if not math.isnan(value)]
-        return max(values) - min(values) if len(values) > 1 else math.nan
-
-
-@dataclass(frozen=True)
 class PanelGrading:
     """A panel's gradings of one answer; a single grader is a panel of one."""
 
@@ -174,35 +156,28 @@ class PanelGrading:
         return next((word for word, n in words.items() if 2 * n > words.total()), None)
 
     @property
-    def disagreement(self) -> Disagreement | None:
-        """How far the graders are apart; None if fewer than two came to a result.
+    def disagreement(self) -> dict[str, Any] | None:
+        """How far the graders are apart in points; None if fewer than two came to a result.
 
-        The scores are the graders' own, before the mechanical rules, which would hide that they
-        differ.
+        ``overall`` is the highest minus the lowest overall score, ``criterion`` that with the
+        largest difference, ``largest``. The scores are the graders' own, before the mechanical
+        rules, which would hide that they differ.
         """
         if len(self.succeeded) < 2:
             return None
         spreads = {name: self.spread(name) for name in self.succeeded[0].results}
-        valued = {name: spread for name, spread in spreads.items() if not math.isnan(spread)}
-        if not valued:
+        known = {name: spread for name, spread in spreads.items() if not math.isnan(spread)}
+        if not known:
             return None
-        worst = max(valued, key=lambda name: valued[name])
-        return Disagreement(
-            overall={
-                number: _overall(grading)
-                for number, grading in enumerate(self.gradings, start=1)
-                if not grading.failure
-            },
-            criterion=worst,
-            largest=valued[worst],
-        )
+        worst = max(known, key=lambda name: known[name])
+        means = [mean for mean in map(_overall, self.succeeded) if not math.isnan(mean)]
+        apart = max(means) - min(means) if len(means) > 1 else None
+        return {"overall": apart, "criterion": worst, "largest": known[worst]}
 
 
 def _overall(grading: Grading) -> float:
-    scores = {name: result.score for name, result in grading.results.items()}
-    return overall(
-        dimension_scores({n: math.nan if score is None else score for n, score in scores.items()})
-    )
+    scores = {n: math.nan if r.score is None else r.score for n, r in grading.results.items()}
+    return overall(dimension_scores(scores))
 
 
 def graders_for(answer_model: str) -> list[Grader]:

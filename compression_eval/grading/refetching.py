@@ -14,9 +14,8 @@ from compression_eval.grading.metrics import over_conversations
 from compression_eval.grading.panel import graders_for
 from compression_eval.grading.request import GraderContext
 from compression_eval.grading.rubric import KNOWLEDGE, CriteriaMode
-from compression_eval.grading.scored_sample import ScoredSample, nothing_recorded, read_sample
 from compression_eval.grading.scorers import grade_answer
-from compression_eval.record import RefetchRecord
+from compression_eval.record import Recorded, RefetchRecord, nothing_recorded, read_sample
 from compression_eval.text.markdown import escaped
 
 REFETCH_FAILED = "refetch_failed"
@@ -77,7 +76,7 @@ def refetch(
 
 
 async def _score(
-    sample: ScoredSample,
+    sample: Recorded,
     fetched: RefetchRecord,
     scores: Mapping[str, Score] | None,
     criteria: CriteriaMode,
@@ -126,14 +125,14 @@ async def _score(
     )
 
 
-def _stated_by(sample: ScoredSample, words: AnswerWords) -> list[bool | None]:
+def _stated_by(sample: Recorded, words: AnswerWords) -> list[bool | None]:
     """Return for each expected fact whether the answer states it; None without an answer."""
     probe = sample.probe
     findings = follow_facts(probe, sample.state.facts, sample.answer_text, graded=words.of(probe))
     return [finding.stated for finding in findings]
 
 
-def _correct(sample: ScoredSample, stated: Sequence[bool | None], words: AnswerWords) -> float:
+def _correct(sample: Recorded, stated: Sequence[bool | None], words: AnswerWords) -> float:
     """Return whether an answer states all facts and no wrong value as current; NaN without one."""
     if None in stated or not stated:
         return math.nan

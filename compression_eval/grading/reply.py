@@ -1,16 +1,14 @@
 """Read a grader's reply: tolerant about its wrapping, strict about its content.
 
 It must be complete: each requested criterion exactly once and no other, every score a number from
-0 to 5 or null; and each expected fact exactly once. Totals that a grader computes are ignored.
-
-It must also be the grader's own. An answer may hold a grading to be quoted, so a reply with more
-than one grading counts only if they agree, and not if one of them cannot be read or used.
+0 to 5 or null; and each expected fact and wrong value exactly once. Totals that a grader computes
+are ignored. A reply may hold several gradings if they agree. One that the graded answer holds is
+not the grader's own, and does not count.
 """
 
 import json
-import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -24,7 +22,6 @@ from compression_eval.facts.life import AnswerWord
 from compression_eval.grading.asking import (
     ReplyError,
     list_schema,
-    located_objects,
     object_schema,
     objects_with,
 )
@@ -34,14 +31,6 @@ MAX_SHOWN = 80
 """Characters of an invented id that are sent back."""
 
 _RESULTS = "criterionResults"
-_KEY = re.compile(_RESULTS + r"""[\\"'`\s]{0,8}:(?:\s|\\+[nrt])*+(?:[\[{]|-\s)""")
-"""The key of a grading with the beginning of its value, in JSON or in what was to be JSON."""
-_LINE_BEGINS = re.compile(r"(?:[\s\u200b\ufeff\[({`~]|json\b|<[^<>\n]{1,40}>)*+")
-"""What may stand between the beginning of a line and a grading: what it is wrapped in."""
-_LINE_ENDS = re.compile(r"(?:[^\S\n]|[\u200b\ufeff}\])`~;]|<[^<>\n]{1,40}>)*+(?:\n|\Z)")
-"""What may stand between a grading and the end of its line."""
-_REMARK = re.compile(r"[}\])`]*+[;,.]*+(?:[\s\u200b]++(?P<letter>[^\W\d_])|[^\S\n]*+(?:\n|\Z))")
-"""How a line goes on that has begun with a grading: another sentence, or nothing."""
 
 
 class _Lenient(BaseModel):
@@ -57,9 +46,7 @@ class CriterionResult(_Lenient):
     reasoning: str
 
 
-class GraderReply(_Lenient):
-    """The part of a grader's reply that counts."""
-
+class _Results(_Lenient):
     criterionResults: list[CriterionResult]  # noqa: N815
 
 
@@ -80,9 +67,9 @@ class Reply:
     """Why the facts are unusable; the criteria are complete regardless."""
 
     @property
-    def scores(self) -> list[float | None]:
-        """The scores in the order requested."""
-        return [result.score for result in self.results.values()]
+    def content(self) -> list[tuple[float | None, str]]:
+        """The scores with their reasons, but for white space."""
+        return [(each.score, " ".join(each.reasoning.split())) for each in self.results.values()]
 
 
 @cache
@@ -123,7 +110,7 @@ def read_reply(
     Args:
         text: The reply without its thinking.
         requested: Ids of the criteria that had to be graded.
-        facts: Ids of the facts that a word was asked for.
+        facts: Ids of the facts and wrong values that a word was asked for.
         applicable: Ids of criteria that cannot be without a score.
         answer: The graded answer: a grading that it holds is not the grader's.
 
@@ -134,75 +121,48 @@ def read_reply(
     """
     if not text.strip():
         raise ReplyError("empty")
-    usable: list[Reply] = []
-    error: ReplyError | None = None
-    in_sentence = True
-    rest, place = "", 0
-    for candidate, found, outer in located_objects(text, _RESULTS):
-        rest += text[place : found.start]
-        place = found.stop
-        in_sentence = in_sentence and not _stands_apart(text, outer)
-        try:
-            reply = Reply(_results(candidate, requested, applicable))
-        except ReplyError as problem:
-            error = problem
-            continue
-        try:
-            usable.append(replace(reply, facts=_facts(candidate, facts) if facts else None))
-        except ReplyError as problem:
-            usable.append(replace(reply, problem=problem))
-    if not usable:
-        raise error or ReplyError("not_json")
-    if error or _KEY.search(rest + text[place:]):
-        raise ReplyError("wrong_shape", "an unusable set of results beside a usable one")
-    if any(other.scores != usable[0].scores for other in usable):
-        raise ReplyError("wrong_shape", "two different sets of results")
-    if in_sentence:
-        raise ReplyError("wrong_shape", "results inside of a sentence")
-    held = [*_held(answer, requested)]
-    usable = [each for each in usable if _content(each) not in held]
-    if not usable:
-        raise ReplyError("wrong_shape", "the results that the response itself holds")
-    words = [reply.facts for reply in usable if reply.facts is not None]
-    if any(other != words[0] for other in words):
-        return replace(usable[-1], facts=None, problem=ReplyError("facts", "two different lists"))
-    return replace(usable[-1], facts=words[0], problem=None) if words else usable[-1]
-
-
-def _stands_apart(text: str, outer: slice) -> bool:
-    """Return whether a grading is not part of a sentence.
-
-    Args:
-        text: The whole reply.
-        outer: The place of the outermost object that holds the grading.
-    """
-    if _LINE_ENDS.match(text, outer.stop):
-        return True
-    line = text.rfind("\n", 0, outer.start) + 1
-    remark = _REMARK.match(text, outer.stop)
-    return (
-        _LINE_BEGINS.fullmatch(text, line, outer.start) is not None
-        and remark is not None
-        and not (remark["letter"] or "").islower()
-    )
-
-
-def _content(reply: Reply) -> list[tuple[float | None, str]]:
-    return [(each.score, " ".join(each.reasoning.split())) for each in reply.results.values()]
-
-
-def _held(answer: str, requested: Sequence[str]) -> Iterator[list[tuple[float | None, str]]]:
-    """Yield the scores and reasons of each complete grading that an answer holds."""
+    held = []
     for candidate in objects_with(answer, _RESULTS):
         with suppress(ReplyError):
-            yield _content(Reply(_results(candidate, requested, ())))
+            held.append(Reply(_results(candidate, requested, ())).content)
+    found = [
+        _reply(candidate, requested, facts, applicable)
+        for candidate in objects_with(text, _RESULTS)
+    ]
+    if not found:
+        raise ReplyError("not_json")
+    own = [reply for reply in found if reply.content not in held]
+    if not own:
+        raise ReplyError("wrong_shape", "the results that the response itself holds")
+    scores = [[score for score, _ in reply.content] for reply in own]
+    if any(other != scores[0] for other in scores):
+        raise ReplyError("wrong_shape", "two different sets of results")
+    words = [reply.facts for reply in own if reply.facts is not None]
+    if any(other != words[0] for other in words):
+        return replace(own[-1], facts=None, problem=ReplyError("facts", "two different lists"))
+    return replace(own[-1], facts=words[0], problem=None) if words else own[-1]
+
+
+def _reply(
+    candidate: dict[str, Any],
+    requested: Sequence[str],
+    facts: Sequence[str],
+    applicable: Collection[str],
+) -> Reply:
+    reply = Reply(_results(candidate, requested, applicable))
+    if not facts:
+        return reply
+    try:
+        return replace(reply, facts=_facts(candidate.get("facts"), facts))
+    except ReplyError as problem:
+        return replace(reply, problem=problem)
 
 
 def _results(
     candidate: dict[str, Any], requested: Sequence[str], applicable: Collection[str]
 ) -> dict[str, CriterionResult]:
     try:
-        results = GraderReply.model_validate(candidate).criterionResults
+        results = _Results.model_validate(candidate).criterionResults
     except ValidationError as error:
         raise _shape_error(candidate, error) from error
     by_id = {result.criterionId: result for result in results}
@@ -237,9 +197,8 @@ def _shape_error(candidate: dict[str, Any], error: ValidationError) -> ReplyErro
     return ReplyError("wrong_shape", ".".join(str(part) for part in where))
 
 
-def _facts(candidate: dict[str, Any], wanted: Sequence[str]) -> dict[str, AnswerWord]:
+def _facts(entries: object, wanted: Sequence[str]) -> dict[str, AnswerWord]:
     """Return the word on each fact, in the order asked for."""
-    entries = candidate.get("facts")
     if not isinstance(entries, list):
         raise ReplyError("facts", "no list")
     words: dict[str, AnswerWord] = {}

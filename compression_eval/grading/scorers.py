@@ -5,7 +5,8 @@ it is unscored with a reason, and values that cannot be known are NaN.
 """
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
 import anyio
@@ -13,11 +14,10 @@ from inspect_ai.scorer import Metric, Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState
 
 from compression_eval.errors import DataError
-from compression_eval.facts.life import FactFinding, follow_facts
+from compression_eval.facts.life import FactFinding, age_group, follow_facts
 from compression_eval.fixtures.models import Language
-from compression_eval.grading import explanation
 from compression_eval.grading.failures import NO_KNOWLEDGE
-from compression_eval.grading.judgement import AnswerWords, answer_words, judge
+from compression_eval.grading.judgement import AnswerWords, answer_words, explained, judge
 from compression_eval.grading.metrics import (
     NO_VERDICT,
     REGION,
@@ -38,15 +38,20 @@ from compression_eval.grading.rubric import (
     rubric_digest,
     structure,
 )
-from compression_eval.grading.scored_sample import ScoredSample, nothing_recorded, read_sample
 from compression_eval.grading.state_reader import (
     SharedReadings,
     StateFacts,
     StateQuestion,
     StateReading,
 )
-from compression_eval.record import AskedProbe
-from compression_eval.text.markdown import escaped
+from compression_eval.record import (
+    AskedProbe,
+    Recorded,
+    StateRecord,
+    nothing_recorded,
+    read_sample,
+)
+from compression_eval.text.markdown import escaped, number, yes_no
 
 COMPRESSION_KEYS = ("tokens_removed", "tokens_retained", "failed_states")
 """Keys of the score of `compression`, on every sample that has a record."""
@@ -95,7 +100,7 @@ def compression() -> Scorer:
                 "failed_states": 1 if failure else 0,
             },
             reason=failure,
-            explanation=explanation.of_compression(compressed, removed),
+            explanation=_compression_explained(compressed, removed),
             metadata={
                 "fixture": record.fixture,
                 "cut": record.cut,
@@ -111,6 +116,29 @@ def compression() -> Scorer:
         )
 
     return score
+
+
+def _compression_explained(state: StateRecord, removed: float) -> str:
+    """Return a line per compression of a chain, and the overall outcome, as Markdown."""
+    lines = [
+        f"- cut {cycle.cut}: {escaped(cycle.applied)}"
+        + (f" ({escaped(cycle.fallback_reason)})" if cycle.fallback_reason else "")
+        + f"; tokens {cycle.tokens_before} → {cycle.tokens_after}; messages "
+        f"{cycle.messages_before} → {cycle.messages_after}; model calls {cycle.model_calls} "
+        f"(tokens in {cycle.input_tokens}, out {cycle.output_tokens}); "
+        f"{number(cycle.seconds)} seconds"
+        for cycle in state.cycles
+    ]
+    failure = f": {escaped(state.failure)}" if state.failure else ""
+    notes = [
+        f"Status: {state.status}{failure}",
+        f"History {state.original_tokens} tokens, state {state.state_tokens} tokens, "
+        f"removed {number(removed)}; counted with {escaped(state.token_counter)}",
+    ]
+    if state.computed_by and not state.computed_here:
+        notes.append(f"Computed by the sample {escaped(state.computed_by)}")
+    notes.extend(f"Suspect: {escaped(sign)}" for sign in state.suspect)
+    return "\n\n".join(["\n".join(lines), *notes] if lines else notes)
 
 
 def fact_retention_metrics() -> dict[str, list[Metric]]:
@@ -162,7 +190,7 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
         wrong = None if sample.answer_text is None else words.violations(sample.probe)
         cut, read = sample.record.cut, reading is not None and reading.by_model
         note = _reader_note(reading, made_here=made_here) if reading else ""
-        text = explanation.of_facts(findings, wrong, cut, note)
+        text = _facts_explained(findings, wrong, cut, note)
         metadata: dict[str, Any] = {
             "facts": [finding.row(cut) for finding in findings],
             "violations": wrong,
@@ -203,7 +231,7 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
 
 
 async def _reading(
-    sample: ScoredSample, state_facts: StateFacts | None, readings: SharedReadings
+    sample: Recorded, state_facts: StateFacts | None, readings: SharedReadings
 ) -> tuple[StateReading | None, bool]:
     """Return what a reader says of the sample's state, and whether it was asked for this sample."""
     state = sample.state
@@ -223,7 +251,7 @@ async def _reading(
 
 
 def _findings(
-    sample: ScoredSample, reading: StateReading | None, words: AnswerWords
+    sample: Recorded, reading: StateReading | None, words: AnswerWords
 ) -> list[FactFinding]:
     probe = sample.probe
     return follow_facts(
@@ -234,6 +262,61 @@ def _findings(
         read=reading.findings.get(probe.id, ()) if reading else (),
         graded=words.of(probe) if sample.answer_text is not None else (),
     )
+
+
+def _facts_explained(
+    findings: Sequence[FactFinding], wrong: Sequence[str] | None, cut: int, note: str = ""
+) -> str:
+    """Return a line per fact, the totals, and the wrong values that the answer gives.
+
+    Facts are a list, not a table, because the viewer's narrow columns break words.
+    """
+    ages = [age.share if (age := finding.age(cut)) else None for finding in findings]
+    parts = [
+        "\n".join(_fact(finding, cut) for finding in findings),
+        f"Facts by stage: {_counted(finding.stage for finding in findings)}; "
+        f"by region: {_counted(finding.region or 'none' for finding in findings)}; "
+        f"by age: {_counted(map(age_group, ages))}.",
+    ]
+    if wrong:
+        values = ", ".join(escaped(value, 80) for value in wrong)
+        parts.append(f"Given as current, but superseded or forbidden: {values}.")
+    if note:
+        known = [finding.agreed for finding in findings if finding.agreed is not None]
+        if known:
+            note += f" Look-up and reader agree on {sum(known)} of {len(known)} facts."
+        parts.append(note)
+    return "\n\n".join(parts)
+
+
+def _fact(finding: FactFinding, cut: int) -> str:
+    record, age, reading = finding.record, finding.age(cut), finding.read
+    read = ""
+    if reading and reading.word is None:
+        read = f", read: not known ({escaped(reading.problem, 80)})"
+    elif reading:
+        quote = f' ("{escaped(reading.quotes[0], 80)}")' if reading.quotes else ""
+        read = f", read: {reading.word}{quote}"
+    parts = [
+        f"history {yes_no(record.in_history if record else None)}"
+        + (f", {age.messages} messages ago ({age.share:.0%})" if age else ""),
+        f"fed to summariser {yes_no(record.fed if record else None)}",
+        f"state {yes_no(finding.in_state)}"
+        + (f" ({finding.region})" if finding.region else "")
+        + read,
+        f"answer {yes_no(finding.in_answer)}"
+        + (f", graded {finding.graded}" if finding.graded else ""),
+    ]
+    if finding.instead:
+        parts.append(f"instead: {escaped(', '.join(finding.instead))}")
+    stage: str = finding.stage
+    if stage == "answered_not_found":  # the name alone is unclear
+        stage = "answered though not found in the state"
+    return f"- **{escaped(finding.fact.fact)}** {stage}: {'; '.join(parts)}"
+
+
+def _counted(names: Iterable[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in Counter(names).most_common())
 
 
 def _reader_note(reading: StateReading, *, made_here: bool) -> str:
@@ -313,7 +396,7 @@ def six_dimensions(
 
 
 async def grade_answer(
-    sample: ScoredSample,
+    sample: Recorded,
     graders: Sequence[Grader],
     *,
     criteria: CriteriaMode = "by_type",
@@ -365,7 +448,7 @@ async def grade_answer(
         text = "\n".join(f"{item.grader}: {item.detail}" for item in panel.gradings)
         failure = f"grader_failed: {panel.failure}"
     else:
-        text = explanation.of_judgement(judgement)
+        text = explained(judgement)
         failure = NO_KNOWLEDGE if math.isnan(judgement.knowledge) else ""
     if failure:
         return Score.unscored(reason=failure, answer=answer, explanation=text, metadata=metadata)

@@ -2,13 +2,14 @@
 
 One call per state to the first model of the role ``grader`` asks about all expected facts of all
 probes at that state: ``stated``, ``derivable`` or ``absent``, with supporting quotes. A word counts
-only if its quotes occur in the state. The call shares its prefix with the grading calls about the
-state, for the provider's prompt cache, and its reply serves all samples of the state. If the reader
-fails, the results of the look-ups remain.
+only if its quotes occur in the state (`_Passages`); for the others the reader is asked once more.
+The call shares its prefix with the grading calls about the state, for the provider's prompt cache,
+and its reply serves all samples of the state (`SharedReadings`).
 """
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -36,11 +37,11 @@ from compression_eval.grading.asking import (
     object_schema,
     objects_with,
 )
-from compression_eval.grading.passages import Passages, may_show, says_anything
 from compression_eval.grading.request import shared_beginning
 from compression_eval.grading.rubric import Rubric, load_rubric
 from compression_eval.record import AskedProbe, render_messages
 from compression_eval.sharing import current_attempt
+from compression_eval.text.lookup import JOINS, joins
 from compression_eval.text.printable import one_line_json
 
 StateFacts = Literal["reader", "match"]
@@ -50,7 +51,7 @@ FACTS_PER_CALL = 60
 """Most facts of one call, so that the reply is not cut off."""
 
 MAX_QUOTE = 2_000
-"""Characters of a quote that are searched and kept; a longer one supports no single fact."""
+"""Characters of a quote that are searched and kept."""
 
 MAX_REASON = 200
 MAX_SHOWN = 120
@@ -134,11 +135,11 @@ async def read_state(model: Model, about: StateQuestion) -> StateReading:
     A word whose quotes are not in the state is asked for once more, and then counts as unknown.
     """
     rubric = load_rubric(about.language)
-    passages = Passages(about.context, about.regions)
+    passages = _Passages(about.context, about.regions)
     findings: dict[str, list[StateFinding]] = {probe.probe_id: [] for probe in about.asked}
     calls, failures = 0, []
     for batch in _batches(about.asked):
-        reading = _Reading(rubric, passages, batch)
+        reading = _Reading(rubric, passages, list(batch))
         outcome = await ask(
             model,
             _request(rubric, about.context, batch),
@@ -152,8 +153,8 @@ async def read_state(model: Model, about: StateQuestion) -> StateReading:
         failure = "" if reading.words else _described(outcome)
         failures += [failure] if failure else []
         unread = StateFinding(None, problem=f"the reader failed: {failure}")
-        for fact in batch:
-            findings[fact.probe.probe_id].append(reading.words.get(fact.id, unread))
+        for id_, (probe, _) in batch.items():
+            findings[probe.probe_id].append(reading.words.get(id_, unread))
     return StateReading(str(model), calls, findings, failures[0] if failures else "")
 
 
@@ -170,34 +171,25 @@ def reading_requests(
     return [_request(load_rubric(language), context, batch) for batch in _batches(asked)]
 
 
-@dataclass(frozen=True)
-class _AskedFact:
-    id: str
-    """Names it within the request."""
-    probe: AskedProbe
-    forms: list[str]
+_Batch = dict[str, tuple[AskedProbe, list[str]]]
+"""Facts of one call by their id in it: the probe, and the fact's forms."""
 
 
-def _batches(asked: Sequence[AskedProbe]) -> list[list[_AskedFact]]:
+def _batches(asked: Sequence[AskedProbe]) -> list[_Batch]:
     facts = [(probe, forms) for probe in asked for forms in probe.facts]
-    numbered = [_AskedFact(f"f{number}", *each) for number, each in enumerate(facts, start=1)]
-    return [
-        numbered[start : start + FACTS_PER_CALL]
-        for start in range(0, len(numbered), FACTS_PER_CALL)
-    ]
+    numbered = [(f"f{number}", fact) for number, fact in enumerate(facts, start=1)]
+    starts = range(0, len(numbered), FACTS_PER_CALL)
+    return [dict(numbered[start : start + FACTS_PER_CALL]) for start in starts]
 
 
-def _request(
-    rubric: Rubric, context: Sequence[ChatMessage], batch: Sequence[_AskedFact]
-) -> list[ChatMessage]:
+def _request(rubric: Rubric, context: Sequence[ChatMessage], batch: _Batch) -> list[ChatMessage]:
     system, shown = shared_beginning(rubric, context)
     questions: dict[str, dict[str, Any]] = {}
-    for item in batch:
-        probe, (fact, *others) = item.probe, item.forms
+    for id_, (probe, (fact, *others)) in batch.items():
         asked = questions.setdefault(
             probe.probe_id, {"question": probe.question, "expected_facts": []}
         )
-        asked["expected_facts"].append({"factId": item.id, "fact": fact, "also_accepted": others})
+        asked["expected_facts"].append({"factId": id_, "fact": fact, "also_accepted": others})
     data = one_line_json({"facts_to_find": list(questions.values())})
     text = f"{rubric.text.state_reader.instructions}\n{data}"
     return [system, ChatMessageUser(content=[shown, ContentText(text=text)])]
@@ -232,19 +224,18 @@ def _described(outcome: Asked) -> str:
 class _Reading:
     """The usable words of a reader's replies about one batch of facts."""
 
-    def __init__(self, rubric: Rubric, passages: Passages, batch: Sequence[_AskedFact]) -> None:
+    def __init__(self, rubric: Rubric, passages: "_Passages", ids: Sequence[str]) -> None:
         self.words: dict[str, StateFinding] = {}
         """By fact id; empty as long as no reply could be read."""
         self._texts = rubric.text.state_reader
         self._passages = passages
-        self._forms = {fact.id: fact.forms for fact in batch}
-        self._open = list(self._forms)
+        self._open = list(ids)
         self._asked_again = False
 
     def take(self, text: str) -> ReplyError | None:
         """Take the words on all open facts; the first time, ask again for the doubtful ones."""
         entries = _entries(text)
-        self.words |= {id_: self._finding(id_, entries.get(id_, [])) for id_ in self._open}
+        self.words |= {id_: self._finding(entries.get(id_, [])) for id_ in self._open}
         doubtful = [id_ for id_ in self._open if self.words[id_].word is None]
         if not doubtful or self._asked_again:
             return None
@@ -260,7 +251,7 @@ class _Reading:
             wrong = f"{self._texts.doubtful}\n{one_line_json(quotes)}\n"
         return f"{wrong} {self._texts.again.replace('{ids}', ', '.join(self._open))}"
 
-    def _finding(self, id_: str, entries: Sequence[Mapping[str, Any]]) -> StateFinding:
+    def _finding(self, entries: Sequence[Mapping[str, Any]]) -> StateFinding:
         """Return what the entries for one fact say, of which there should be one."""
         entry = entries[0] if len(entries) == 1 else {}
         word, quoted = entry.get("word"), entry.get("quotes")
@@ -270,7 +261,7 @@ class _Reading:
         quotes = tuple(
             quote[:MAX_QUOTE]
             for quote in (quoted if is_word and isinstance(quoted, list) else [])
-            if isinstance(quote, str) and says_anything(quote)
+            if isinstance(quote, str) and any(map(str.isalnum, _plain(quote)))
         )
         places = [self._passages.places(quote) for quote in quotes]
         problem = ""
@@ -282,8 +273,6 @@ class _Reading:
             problem = "no quote"
         elif not all(places):
             problem = "a quote that is not in the state"
-        elif not may_show(quotes, self._forms[id_], stated=word == "stated"):
-            problem = "a quote that does not show the fact"
         if problem:
             return StateFinding(None, quotes, problem=problem)
         regions = dict.fromkeys(region for place in places for region in place if region)
@@ -306,3 +295,43 @@ def _entries(text: str) -> dict[str, list[dict[str, Any]]]:
         if isinstance(entry, dict):
             by_id.setdefault(str(entry.get("factId")), []).append(entry)
     return by_id
+
+
+_UNICODE_ESCAPE = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_SPACE = re.compile(r"(?:\\+[nrt]|\s)+")
+
+
+class _Passages:
+    """The text of a state, in which quotes are looked for.
+
+    Args:
+        context: The messages of the state.
+        regions: The region of each of them.
+    """
+
+    def __init__(self, context: Sequence[ChatMessage], regions: Sequence[Region]) -> None:
+        # A log that was recovered from its events may lack messages: then no region is known.
+        known = regions if len(regions) == len(context) else [None] * len(context)
+        # The first line of a message as it is shown names its role, which no message says.
+        self._texts: list[tuple[Region | None, str]] = [
+            (region, _plain(render_messages([message]).partition("\n")[2]))
+            for message, region in zip(context, known, strict=True)
+        ]
+
+    def places(self, quote: str) -> list[Region | None]:
+        """Return the region of each message that contains a quote, None if it is unknown."""
+        wanted = _plain(quote)
+        before = rf"(?<!{JOINS})" if joins(wanted[0]) else ""
+        after = rf"(?!{JOINS})" if joins(wanted[-1]) else ""
+        pattern = re.compile(f"{before}{re.escape(wanted)}{after}")
+        return [region for region, text in self._texts if pattern.search(text)]
+
+
+def _plain(text: str) -> str:
+    """Return a text without what copying may change.
+
+    That is white space, and the escapes of the JSON in which the reader sees the state, or in which
+    the state holds tool calls.
+    """
+    text = _UNICODE_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
+    return _SPACE.sub(" ", text).replace("\\", "").strip()

@@ -9,7 +9,7 @@ from inspect_ai.scorer import Metric, Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
 
 from compression_eval.grading.metrics import over_conversations
-from compression_eval.grading.scored_sample import nothing_recorded, read_sample
+from compression_eval.record import nothing_recorded, read_sample
 from compression_eval.resumption.again import (
     commands_run_again,
     files_read_again,

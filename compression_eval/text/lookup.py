@@ -30,7 +30,7 @@ _CJK = (
 )
 _UNSPACED = f"{_CJK}\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
 _UNSPACED_SCRIPT = re.compile(f"[{_UNSPACED}]")
-_JOINS = rf"[^\W{_UNSPACED}]"
+JOINS = rf"[^\W{_UNSPACED}]"
 """A character that forms one token with an adjoining one."""
 
 _UNITS = (
@@ -63,10 +63,10 @@ _LINE_BREAKS = re.compile(r" ?\n[\n ]*")
 _LAYOUT = re.compile(
     r"\n(?:(?:> ?)+|#{1,6} |(?:[-+•·‣▪]|\*(?! [*\d])) (?:\[[ x]\] )?|\d{1,2}[.)] (?=\S))+"
 )
-_BOLD = re.compile(rf"\*\*(?:(?<!{_JOINS}\*\*)|(?!{_JOINS}))")
-_ITALIC = re.compile(rf"\*(?:(?<!{_JOINS}\*)(?<!\*\*)(?=\w)|(?<=\w\*)(?!{_JOINS}|\*))")
+_BOLD = re.compile(rf"\*\*(?:(?<!{JOINS}\*\*)|(?!{JOINS}))")
+_ITALIC = re.compile(rf"\*(?:(?<!{JOINS}\*)(?<!\*\*)(?=\w)|(?<=\w\*)(?!{JOINS}|\*))")
 _GROUPED = re.compile(
-    rf"[1-9](?<!{_JOINS}[1-9])(?<![.,][1-9])\d{{0,2}}"
+    rf"[1-9](?<!{JOINS}[1-9])(?<![.,][1-9])\d{{0,2}}"
     r"(?:(?:,\d{3})+(?![\d_]|,\S)|(?:_\d{3})+(?!\w))"
 )
 _UNIT = re.compile(rf"(\d(?<![a-z0-9_.]\d)\d*+(?:\.\d++)?+)({_UNITS})(?![a-z0-9_])")
@@ -172,15 +172,15 @@ def _wanted(form: str) -> tuple[str, re.Pattern[str], re.Pattern[str]]:
         form = form[1:-1].strip()
     before, after = "", ""
     if form and (joins(form[0]) or re.match(r"-\d", form)):
-        before += f"(?<!{_JOINS})"
+        before += f"(?<!{JOINS})"
     if form and joins(form[-1]):
-        after += f"(?!{_JOINS})"
+        after += f"(?!{JOINS})"
     is_file = re.search(rf"\.(?:{_EXTENSIONS})$", form)
     if is_file or ("/" in form and " " not in form):
-        before += f"(?<!{_JOINS}-)" if before else ""
-        after += f"(?!-{_JOINS})" if after else ""
+        before += f"(?<!{JOINS}-)" if before else ""
+        after += f"(?!-{JOINS})" if after else ""
     if is_file:
-        after += rf"(?!\.{_JOINS})"
+        after += rf"(?!\.{JOINS})"
     if form[:1].isdigit():
         before += r"(?<![\d\s(=:'\[]\.)(?<!^\.)"
     if form[-1:].isdigit():

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from compression_eval.calibration.cases import sprung, traps
-from compression_eval.errors import DataError
-from compression_eval.grading.graded_answers import (
+from compression_eval.calibration.answers import (
     AnswerSet,
     CalibrationSet,
     by_key,
@@ -15,6 +13,8 @@ from compression_eval.grading.graded_answers import (
     load_set,
     load_sets,
 )
+from compression_eval.calibration.cases import sprung, traps
+from compression_eval.errors import DataError
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog, write_eval_log
 
+from compression_eval.calibration.answers import load_sets
 from compression_eval.calibration.task import CalibrationArguments, calibration_task
 from compression_eval.cli import main
 from compression_eval.errors import DataError
-from compression_eval.grading.graded_answers import load_sets
 from tests.grading.samples import MockGrader
 
 pytestmark = pytest.mark.slow

@@ -5,13 +5,11 @@ from typing import Any
 
 import anyio
 import pytest
-from inspect_ai import score as score_log
-from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, Model, ModelOutput, get_model
+from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput, get_model
 from inspect_ai.scorer import Score
 from inspect_ai.util import LimitExceededError, token_limit
 
 import compression_eval._registry  # noqa: F401  (makes embedded/… known)
-from compression_eval import sharing
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.panel import Grader, grade
 from compression_eval.grading.request import GradingRequest, grading_request
@@ -41,18 +39,6 @@ def grade_once(tmp_path: Path, grader: MockGrader, language: Language = "en") ->
     return only_score(log)
 
 
-def test_a_good_reply_takes_one_call_with_the_schema(tmp_path: Path) -> None:
-    grader = MockGrader([reply(4)])
-    score = grade_once(tmp_path, grader)
-    assert values(score)["overall"] == 4
-    assert len(grader.requests) == 1
-    schema = grader.configs[0].response_schema
-    assert schema is not None
-    assert schema.name == "criterion_results"
-    assert score.metadata is not None
-    assert score.metadata["attempts"] == 1
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_an_unusable_reply_is_sent_back_with_what_was_wrong(
     tmp_path: Path, language: Language
@@ -72,13 +58,6 @@ def test_an_unusable_reply_is_sent_back_with_what_was_wrong(
     assert ", ".join(ids()) in correction.text
 
 
-def test_only_the_last_reply_is_sent_back(tmp_path: Path) -> None:
-    grader = MockGrader([BAD, "still no JSON", reply(1)])
-    assert values(grade_once(tmp_path, grader))["overall"] == 1
-    assert [len(request) for request in grader.requests] == [2, 4, 4]
-    assert grader.requests[2][2].text == "still no JSON"
-
-
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
@@ -86,9 +65,6 @@ def test_only_the_last_reply_is_sent_back(tmp_path: Path) -> None:
         ("", "grader_failed: empty"),
         (output(BAD, "content_filter"), "grader_failed: refusal"),
         (output(reply(4)[:40], "max_tokens"), "grader_failed: truncated"),
-        (reply(6), "grader_failed: out_of_range"),
-        (reply({"accuracy_factual": 4}), "grader_failed: missing"),
-        (reply(dict.fromkeys([*ids(), "charm"], 4)), "grader_failed: unknown"),
         (
             ValueError("no such deployment\nat line 3"),
             "grader_failed: error: ValueError: no such deployment",
@@ -130,14 +106,6 @@ def test_a_criterion_that_always_applies_is_asked_for_again(tmp_path: Path) -> N
     score = grade_once(tmp_path, grader)
     assert "accuracy_factual" in grader.requests[1][-1].text
     assert values(score)["knowledge"] == 2
-
-
-def test_a_missing_score_needs_a_reason(tmp_path: Path) -> None:
-    mute = dict.fromkeys(ids(), 4) | {"instruction_format": None}
-    said = reply(mute).replace("because instruction_format", " ")
-    grader = MockGrader([said, reply(2)])
-    assert values(grade_once(tmp_path, grader))["knowledge"] == 2
-    assert len(grader.requests) == 2
 
 
 def test_without_a_score_for_what_is_known_the_sample_is_unscored(tmp_path: Path) -> None:
@@ -186,11 +154,10 @@ def test_a_grading_counts_though_its_facts_never_can_be_used(tmp_path: Path) -> 
         output(reply(3), "max_tokens"),
         output(f"It claims {reply(5)}.\n{reply(0)[:60]}", "model_length"),
         f"<think>A draft: {reply(5)} but wait",
-        f"The response holds {reply(5)}, which I do not follow.",
         f"It claims {reply(5)}; I ignore that.\n{reply({'accuracy_factual': 0})}",
         f"It claims {reply(5)}; I ignore that.\n{reply(0)}",
     ],
-    ids=["at the limit", "cut off", "a draft", "declined", "its own incomplete", "two"],
+    ids=["at the limit", "cut off", "a draft", "its own incomplete", "two"],
 )
 def test_what_may_not_be_the_graders_own_is_asked_for_again(
     tmp_path: Path, said: str | ModelOutput
@@ -214,11 +181,6 @@ def test_a_provider_that_refuses_the_schema_is_asked_without(tmp_path: Path) -> 
     assert values(grade_once(tmp_path, grader))["overall"] == 3
     assert [config.response_schema is None for config in grader.configs] == [False, True]
     assert len(grader.requests[0]) == len(grader.requests[1])
-
-
-def test_an_error_of_the_provider_is_told_in_the_explanation(tmp_path: Path) -> None:
-    score = grade_once(tmp_path, MockGrader([ValueError("no such deployment")]))
-    assert score.explanation == "mockllm/grader: ValueError: no such deployment"
 
 
 def request() -> GradingRequest:
@@ -263,47 +225,6 @@ def test_cancellation_goes_through() -> None:
 
     assert anyio.run(cancelled)
     assert calls == 1
-
-
-def test_the_embedded_grader_leaves_out_what_it_has_no_formula_for(tmp_path: Path) -> None:
-    asked = probe(expected_facts=["gateway"])
-    log = run(six_dimensions(), record(asked=asked), tmp_path, "embedded/lexical")
-    score = only_score(log)
-    by_id = {item["criterionId"]: item for item in (score.metadata or {})["criterionResults"]}
-    assert by_id["accuracy_factual"]["score"] == 5
-    assert by_id["accuracy_technical"]["score"] is None
-    assert by_id["accuracy_technical"]["reasoning"]
-    assert values(score)["accuracy"] == 5
-    metadata = score.metadata or {}
-    assert metadata["attempts"] == 1
-    assert [row["verdict"] for row in metadata["facts"]] == [None]
-    assert metadata["facts_failure"] == ""
-
-
-def test_the_first_call_about_a_state_goes_ahead(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sharing, "has_prompt_cache", lambda _: True)
-    running = 0
-    seen: list[int] = []
-
-    async def slow(*_: Any) -> ModelOutput:
-        nonlocal running
-        running += 1
-        seen.append(running)
-        await anyio.sleep(0.05)
-        running -= 1
-        return output(reply(4))
-
-    grader = get_model("mockllm/slow", custom_outputs=slow, memoize=False)
-    log = run(six_dimensions(), {(name, 1): record() for name in "abcd"}, tmp_path, grader)
-    for _ in range(2):
-        assert seen[:2] == [1, 1]
-        assert max(seen) > 1
-        seen.clear()
-        roles: dict[str, str | Model] = {"grader": grader}
-        score_log(log, six_dimensions(), model_roles=roles, action="overwrite", display="log")
-    assert seen[:2] == [1, 1]
 
 
 def test_self_grading_is_marked_and_warned_of_once(

@@ -71,18 +71,6 @@ def test_a_member_without_words_leaves_them_to_the_others(tmp_path: Path) -> Non
     assert metadata["facts_failure"] == "facts: missing: f2"
 
 
-def test_two_graders_meet_in_the_middle(tmp_path: Path) -> None:
-    score = grade(tmp_path, reply(1), reply(4))
-    assert values(score)["overall"] == 2.5
-
-
-def test_all_graders_read_the_same(tmp_path: Path) -> None:
-    one = MockGrader([reply(1)], name="mockllm/g1")
-    two = MockGrader([reply(4)], name="mockllm/g2")
-    grade(tmp_path, one, two)
-    assert [m.content for m in one.requests[0]] == [m.content for m in two.requests[0]]
-
-
 def test_a_member_that_fails_is_recorded_and_left_out(tmp_path: Path) -> None:
     broken = MockGrader(["no"], name="mockllm/g1")
     score = grade(tmp_path, broken, reply(4))
@@ -94,12 +82,6 @@ def test_a_member_that_fails_is_recorded_and_left_out(tmp_path: Path) -> None:
     assert second["parameters"] == {}
     assert "failed: not_json" in (score.explanation or "")
     assert len(broken.requests) == 3
-
-
-def test_a_failed_member_does_not_mark_self_grading(tmp_path: Path) -> None:
-    own = MockGrader(["no"], name="mockllm/answerer")
-    score = grade(tmp_path, own, reply(4))
-    assert (score.metadata or {})["self_graded"] is False
 
 
 def test_if_all_fail_the_sample_is_unscored(tmp_path: Path) -> None:
@@ -122,13 +104,6 @@ def alphas(log: EvalLog) -> dict[str, float]:
 def panel_log(tmp_path: Path, *said: str) -> EvalLog:
     records = {("a", 1): record(), ("b", 1): record()}
     return run(six_dimensions(), records, tmp_path, *panel(*said))
-
-
-def test_graders_that_agree_have_an_alpha_of_one(tmp_path: Path) -> None:
-    mixed = {name: n % 6 for n, name in enumerate(ids())}
-    log = panel_log(tmp_path, reply(mixed), reply(mixed))
-    found = alphas(log)
-    assert found["overall"] == found["accuracy"] == 1
 
 
 def test_alpha_is_computed_over_the_criteria_of_a_dimension(tmp_path: Path) -> None:
@@ -159,9 +134,8 @@ def test_disagreement_is_shown_for_each_answer(tmp_path: Path) -> None:
     assert (found["criterion"], found["largest"]) == ("continuity_work_state", 4)
     # Continuity is that one criterion here, of five dimensions: (4 * 1 + 4) / 5.
     assert found["overall"] == pytest.approx(8 / 5)
-    assert (
-        "Graders apart by 1.60 overall: (1) 2.60, (2) 4.20; most on continuity_work_state (4.00)"
-        in (score.explanation or "")
+    assert "Graders apart by 1.60 overall, most on continuity_work_state (4.00)" in (
+        score.explanation or ""
     )
 
 

@@ -19,7 +19,6 @@ from tests.grading.samples import (
     record,
     reply,
     run,
-    samples,
     state_record,
     texts,
     values,
@@ -57,13 +56,6 @@ def test_the_score_has_every_key_and_its_computation(tmp_path: Path) -> None:
     assert "dimension = weighted mean of its graded criteria" in explanation
     assert "Grader 1: mockllm/grader (1 call)" in explanation
     assert score.answer == "It uses 8080, see gateway.toml."
-
-
-def test_the_graders_own_sums_are_ignored(tmp_path: Path) -> None:
-    said = reply(2)[:-1] + ', "aggregateScore": 5, "dimensionScores": {"accuracy": 5}}'
-    score = grade(tmp_path, record(), said)
-    assert values(score)["overall"] == 2
-    assert (score.metadata or {})["aggregateScore"] == 2
 
 
 @pytest.mark.parametrize(
@@ -123,7 +115,7 @@ def test_an_abstention_gets_nothing_but_for_instructions(tmp_path: Path) -> None
     assert "abstained: 5.00 counts as 0.00" in (score.explanation or "")
 
 
-@pytest.mark.parametrize("graded", [0, 5, None])
+@pytest.mark.parametrize("graded", [0, None])
 @pytest.mark.parametrize(
     ("answer", "given", "expected"),
     [
@@ -131,7 +123,6 @@ def test_an_abstention_gets_nothing_but_for_instructions(tmp_path: Path) -> None
         ("I do not know.", {"format": {"kind": "json"}}, 0),
         ('{"port": "unknown"}', {"format": {"kind": "json", "keys": ["port"]}}, None),
         ("- I do not know.", {"format": {"kind": "bullets"}}, 5),
-        ("I do not know.", {"constraint": {"text": "-", "violated_by": ["sorry"]}}, 5),
         ("Sorry, I do not know.", {"constraint": {"text": "-", "violated_by": ["Sorry"]}}, 2.5),
         ("I do not know.", {"constraint": {"text": "Be brief."}}, 5),
     ],
@@ -166,12 +157,6 @@ def test_a_wrong_value_is_told_and_changes_no_score(tmp_path: Path, word: str) -
     assert ("superseded or forbidden: 3000" in (score.explanation or "")) == (word == "stated")
 
 
-def test_all_criteria_on_request(tmp_path: Path) -> None:
-    score = grade(tmp_path, record(), reply(dict.fromkeys(ids(mode="all"), 3)), criteria="all")
-    assert len((score.metadata or {})["criterionResults"]) == 14
-    assert values(score)["overall"] == 3
-
-
 def test_language_and_context_are_chosen(tmp_path: Path) -> None:
     grader = MockGrader([reply(3)])
     run(six_dimensions(grader_context="none"), record(language="ja"), tmp_path, grader)
@@ -181,23 +166,6 @@ def test_language_and_context_are_chosen(tmp_path: Path) -> None:
     assert len(japanese) == 2
     assert "评分标准：" in chinese[0]
     assert "compacted_context" in chinese[1]
-
-
-def test_two_arms_with_equal_state_and_answer_get_equal_requests(tmp_path: Path) -> None:
-    requests: list[list[str]] = []
-    for name in ("anchored", "opaque"):
-        grader = MockGrader([reply(3)])
-        given = record(
-            state=state_record(state_id=f"{name}-1"),
-            answer=answer_record("8080", model=f"mockllm/{name}"),
-            fixture=name,
-            replicate=len(requests),
-            digests={"prompt": name},
-        )
-        run(six_dimensions(), given, tmp_path, grader)
-        requests.append(texts(grader.requests[0]))
-    assert requests[0] == requests[1]
-    assert "anchored" not in "".join(requests[0])
 
 
 def test_markup_in_reasons_stays_in_its_cell(tmp_path: Path) -> None:
@@ -238,22 +206,6 @@ def test_failed_epochs_move_no_mean(tmp_path: Path) -> None:
     assert counts == dict.fromkeys(DIMENSION_KEYS, (2, 1)) | {"artifact_trail": (0, 3)}
 
 
-def test_every_sample_has_every_key(tmp_path: Path) -> None:
-    grader = MockGrader([reply(3)])
-    log = run(
-        six_dimensions(),
-        {("a", 1): record(state=state_record(status="error")), ("b", 1): record()},
-        tmp_path,
-        grader,
-    )
-    assert log.results
-    assert [item.name for item in log.results.scores] == list(DIMENSION_KEYS)
-    counts = {s.name: (s.scored_samples, s.unscored_samples) for s in log.results.scores}
-    # A recall probe has nothing that the criteria of this dimension ask about.
-    assert counts == dict.fromkeys(DIMENSION_KEYS, (1, 1)) | {"artifact_trail": (0, 2)}
-    assert len(samples(log)) == 2
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -283,11 +235,3 @@ def test_a_record_of_another_version_is_refused(tmp_path: Path) -> None:
     assert log.status == "error"
     assert log.error
     assert "record_version: is 99" in log.error.message
-
-
-def test_every_conversation_counts_the_same_however_many_probes_it_has(tmp_path: Path) -> None:
-    records = {("a", 1): record(answer="good, 8080", fixture="one")}
-    records |= {(name, 1): record(answer="poor, 8080", fixture="two") for name in ("b", "c", "d")}
-    grader = MockGrader(lambda request: reply(4 if "good, 8080" in request else 1))
-    log = run(six_dimensions(), records, tmp_path, grader)
-    assert metric(log, "overall") == pytest.approx((4 + 1) / 2)

@@ -11,9 +11,6 @@ from compression_eval.fixtures.banks import Probe, verdict_digest
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.loading import load_pair
 from compression_eval.grading.metrics import MEAN
-from compression_eval.grading.request import grading_request
-from compression_eval.grading.rubric import load_rubric
-from compression_eval.record import StateRecord
 from tests.e2e import small
 
 LEXICAL = "embedded/lexical"
@@ -144,14 +141,6 @@ def test_without_a_verdict_nothing_is_shown(tmp_path: Path) -> None:
         assert not any("verdict" in name for name in score.metrics)
 
 
-def test_a_verdict_moves_no_score(log: EvalLog, tmp_path: Path) -> None:
-    plain = run(small.write(tmp_path / "data"), tmp_path / "logs")
-    with_it = small.means(log)
-    without = small.means(plain)
-    assert {key: with_it[key] for key in without} == pytest.approx(without, nan_ok=True)
-    assert plain.eval.task_version != log.eval.task_version, "the bank's digest is in it"
-
-
 def test_a_verdict_at_another_cut_is_none_here(tmp_path: Path) -> None:
     path = with_verdicts(tmp_path / "data", cut=4)
     found = run(path, tmp_path / "logs")
@@ -168,26 +157,3 @@ def test_an_edited_fixture_knows_no_verdict(tmp_path: Path) -> None:
     found = run(path, tmp_path / "logs")
     assert {sample.metadata["qualified"] for sample in small.samples(found)} == {"unknown"}
     assert "qualification" not in small.means(found)
-
-
-def test_neither_model_nor_grader_is_told_of_a_verdict(tmp_path: Path) -> None:
-    plain = load_pair(small.write(tmp_path / "plain")).bank.probes[0]
-    judged = load_pair(with_verdicts(tmp_path / "judged")).bank.probes[0]
-    assert judged.qualification is not None
-    assert plain.qualification is None
-    rubric = load_rubric("en")
-    requests = [
-        grading_request(
-            rubric=rubric,
-            criteria=rubric.criteria_for(probe, "by_type"),
-            probe=probe,
-            answer="E4401",
-            state=StateRecord(state_id="s", status="ok"),
-            context=[],
-        )
-        for probe in (plain, judged)
-    ]
-    shown = [
-        [(message.role, message.content) for message in request.messages] for request in requests
-    ]
-    assert shown[0] == shown[1]
