@@ -32,8 +32,8 @@ from benchmarks.corruptions import (
     holds_any,
 )
 from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.spec import Arguments, Compressor, CompressorSpec
 from compression_eval.compressors.state import State
+from compression_eval.compressors.strategy import Arguments, Compressor, CompressorSpec
 from compression_eval.facts.life import Stage, follow_facts
 from compression_eval.facts.records import FactRecord, track
 from compression_eval.fixtures.banks import ExpectedFact

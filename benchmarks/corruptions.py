@@ -17,7 +17,7 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.budget import groups
-from compression_eval.compressors.regenerative import RegenerativeCompaction
+from compression_eval.compressors.summarising import RegenerativeCompaction
 from compression_eval.fixtures.banks import ExpectedFact
 from compression_eval.fixtures.conversation import decoded_text
 

@@ -18,32 +18,32 @@ if TYPE_CHECKING:
     from compression_eval.compressors.artifacts import ArtifactIndexCompaction
     from compression_eval.compressors.budget import safe_head, safe_tail
     from compression_eval.compressors.claude_code import ClaudeCodeCompaction
-    from compression_eval.compressors.clear_tools import ClearToolsCompaction
     from compression_eval.compressors.codex import CodexCompaction
-    from compression_eval.compressors.controls import FullContext, NoContext, TailOnly
+    from compression_eval.compressors.command import CommandCompaction
     from compression_eval.compressors.errors import CompressionError
-    from compression_eval.compressors.hermes.strategy import HermesCompaction
+    from compression_eval.compressors.hermes import HermesCompaction
     from compression_eval.compressors.langchain import LangChainCompaction
-    from compression_eval.compressors.masking import MaskingCompaction
+    from compression_eval.compressors.mechanical import (
+        ClearToolsCompaction,
+        FullContext,
+        MaskingCompaction,
+        NoContext,
+        TailOnly,
+    )
     from compression_eval.compressors.openhands import OpenHandsCompaction
     from compression_eval.compressors.pi import PiCompaction
     from compression_eval.compressors.recorded import RecordedState
-    from compression_eval.compressors.regenerative import RegenerativeCompaction
-    from compression_eval.compressors.user_supplied.command import CommandCompaction
-    from compression_eval.compressors.vendors.anthropic import (
-        AnthropicClearToolsCompaction,
+    from compression_eval.compressors.summarising import RegenerativeCompaction
+    from compression_eval.compressors.vendors import (
         AnthropicEditCompaction,
-        AnthropicNativeCompaction,
         AnthropicTextCompaction,
+        OpenAICompaction,
     )
-    from compression_eval.compressors.vendors.openai import OpenAICompaction
     from compression_eval.task import compression
 
 __all__ = [
     "AnchoredCompaction",
-    "AnthropicClearToolsCompaction",
     "AnthropicEditCompaction",
-    "AnthropicNativeCompaction",
     "AnthropicTextCompaction",
     "ArtifactIndexCompaction",
     "ClaudeCodeCompaction",
@@ -86,25 +86,27 @@ _PLACES = {
     "compressors.artifacts": ("ArtifactIndexCompaction",),
     "compressors.budget": ("safe_head", "safe_tail"),
     "compressors.claude_code": ("ClaudeCodeCompaction",),
-    "compressors.clear_tools": ("ClearToolsCompaction",),
     "compressors.codex": ("CodexCompaction",),
-    "compressors.controls": ("FullContext", "NoContext", "TailOnly"),
+    "compressors.command": ("CommandCompaction",),
     "compressors.errors": ("CompressionError",),
-    "compressors.hermes.strategy": ("HermesCompaction",),
+    "compressors.hermes": ("HermesCompaction",),
     "compressors.langchain": ("LangChainCompaction",),
-    "compressors.masking": ("MaskingCompaction",),
+    "compressors.mechanical": (
+        "ClearToolsCompaction",
+        "FullContext",
+        "MaskingCompaction",
+        "NoContext",
+        "TailOnly",
+    ),
     "compressors.openhands": ("OpenHandsCompaction",),
     "compressors.pi": ("PiCompaction",),
     "compressors.recorded": ("RecordedState",),
-    "compressors.regenerative": ("RegenerativeCompaction",),
-    "compressors.vendors.anthropic": (
-        "AnthropicClearToolsCompaction",
+    "compressors.summarising": ("RegenerativeCompaction",),
+    "compressors.vendors": (
         "AnthropicEditCompaction",
-        "AnthropicNativeCompaction",
         "AnthropicTextCompaction",
+        "OpenAICompaction",
     ),
-    "compressors.vendors.openai": ("OpenAICompaction",),
-    "compressors.user_supplied.command": ("CommandCompaction",),
     "calibration.task": ("grader_calibration",),
     "task": ("compression",),
 }

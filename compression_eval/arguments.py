@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
-from compression_eval.compressors.spec import CompressorSpec
+from compression_eval.compressors.strategy import CompressorSpec
 from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
 from compression_eval.errors import DataError, did_you_mean, one_line, unknown_arguments
 from compression_eval.fetching.answering import FetchLimits

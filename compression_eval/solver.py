@@ -16,7 +16,6 @@ from inspect_ai.util import span
 
 from compression_eval.compressors.running import compress
 from compression_eval.compressors.state import State, StateOutcome
-from compression_eval.compressors.vendors.anthropic_api import exact_replay
 from compression_eval.fetching.answering import FetchLimits, answer_with_tools
 from compression_eval.fetching.sources import SharedSources
 from compression_eval.file_ops.naming import history_files
@@ -186,13 +185,10 @@ async def _ask(state: TaskState, plan: ProbePlan, compressed: State) -> AnswerRe
         ],
     )
     state.messages = [*compressed.messages, question]
-    async with (
-        prefix_first(f"answer:{compressed.state_id}", model),
-        exact_replay(model, state.messages) as answering,
-    ):
+    async with prefix_first(f"answer:{compressed.state_id}", model):
         # "none" makes Inspect leave the tools out, except where a provider demands that tools
         # which the history calls are declared.
-        output = await answering.generate(
+        output = await model.generate(
             state.messages, tools=list(plan.compression.tools), tool_choice="none"
         )
     state.output = output

@@ -14,9 +14,9 @@ from inspect_ai.model import Model, get_model, model_roles
 from compression_eval._version import __version__
 from compression_eval.arguments import CheckedArguments, TaskArguments, checked
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.spec import CompressorSpec
+from compression_eval.compressors.registry import source_digest
+from compression_eval.compressors.strategy import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.compressors.user_supplied.adapting import source_digest
 from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
 from compression_eval.dataset import PlannedDataset, planned_dataset
 from compression_eval.errors import MAX_NAMED, DataError, passed_over

@@ -30,11 +30,14 @@ from compression_eval.compressors.budget import groups
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.names import SUFFIX
 from compression_eval.compressors.prompts import prompt
-from compression_eval.compressors.spec import Arguments, Compressor
-from compression_eval.compressors.strategy import WrappedStrategy, carried
+from compression_eval.compressors.strategy import (
+    Arguments,
+    Compressor,
+    WrappedStrategy,
+    carried,
+)
 from compression_eval.compressors.tokens import is_opaque, token_counter
 from compression_eval.compressors.validity import state_problem
-from compression_eval.compressors.vendors.anthropic_api import BLOCK
 from compression_eval.file_ops.calls import calls_of_messages
 from compression_eval.file_ops.ledger import FileState, Inventory, Status
 from compression_eval.file_ops.tools import read_calls
@@ -328,10 +331,8 @@ def _with_index(
 
 def _is_vendors(message: ChatMessage) -> bool:
     """Return whether a message represents a vendor's item, which must be sent back unchanged."""
-    if is_opaque(message) or BLOCK in (message.metadata or {}):
-        return True
     parts = [] if isinstance(message.content, str) else message.content
-    return not all(isinstance(part, ContentText) for part in parts)
+    return is_opaque(message) or not all(isinstance(part, ContentText) for part in parts)
 
 
 def _place(before: list[ChatMessage], after: list[ChatMessage], rewritten: list[int]) -> int:

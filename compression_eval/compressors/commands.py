@@ -9,10 +9,10 @@ import click
 from pydantic_core import to_jsonable_python
 
 from compression_eval.compressors.budget import KNOBS
-from compression_eval.compressors.hermes.interpreter import DEFAULT_VERSION
+from compression_eval.compressors.hermes import DEFAULT_VERSION
 from compression_eval.compressors.names import SUFFIX
 from compression_eval.compressors.registry import COMPRESSORS, find_compressor, unknown_strategy
-from compression_eval.compressors.spec import Compressor
+from compression_eval.compressors.strategy import Compressor
 from compression_eval.terminal import CleanGroup, aligned, examples
 
 _COLUMNS = ("name", "calls a model", "state can be read", "sized by")
@@ -74,7 +74,7 @@ def install_command(name: str, version: str, python: Path | None) -> None:  # no
     Nothing is added to the environment that this command runs in. Needs the package index, about
     a minute and 250 MB. To remove it, delete the folder that is printed.
     """
-    from compression_eval.compressors.hermes.interpreter import install
+    from compression_eval.compressors.hermes import install
 
     folder, description = install(version, str(python) if python else None)
     click.echo(f"hermes-agent {description.version} is ready in {folder}")

@@ -10,8 +10,7 @@ from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.strategy import Strategy, strategy
-from compression_eval.compressors.summarising import carrier
+from compression_eval.compressors.strategy import Strategy, carrier, strategy
 from compression_eval.errors import PassedOverError, shorten
 from compression_eval.fixtures.conversation import message_index, recorded_state
 from compression_eval.fixtures.models import Fixture, RecordedCompaction

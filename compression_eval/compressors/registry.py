@@ -1,45 +1,122 @@
-"""The registry of strategies, and checked specs from a name and arguments."""
+"""All strategies by name, Inspect's own among them, and checked specs from a name and arguments."""
 
+import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import ValidationError
+from inspect_ai.model import CompactionEdit, CompactionStrategy, CompactionSummary, CompactionTrim
+from pydantic import AfterValidator, Field, NonNegativeInt, ValidationError
 
 from compression_eval.compressors.anchored import AnchoredCompaction
 from compression_eval.compressors.artifacts import with_artifacts
 from compression_eval.compressors.claude_code import ClaudeCodeCompaction
-from compression_eval.compressors.clear_tools import ClearToolsCompaction
 from compression_eval.compressors.codex import CodexCompaction
-from compression_eval.compressors.controls import FullContext, NoContext, TailOnly
-from compression_eval.compressors.hermes.strategy import HermesCompaction
-from compression_eval.compressors.inspect_own import INSPECTS_OWN
+from compression_eval.compressors.command import CommandCompaction
+from compression_eval.compressors.hermes import HermesCompaction
 from compression_eval.compressors.langchain import LangChainCompaction
-from compression_eval.compressors.masking import MaskingCompaction
+from compression_eval.compressors.mechanical import (
+    ClearToolsCompaction,
+    FullContext,
+    MaskingCompaction,
+    NoContext,
+    TailOnly,
+)
 from compression_eval.compressors.names import SUFFIX
 from compression_eval.compressors.openhands import OpenHandsCompaction
 from compression_eval.compressors.pi import PiCompaction
 from compression_eval.compressors.recorded import RecordedState
-from compression_eval.compressors.regenerative import RegenerativeCompaction
-from compression_eval.compressors.spec import Compressor, CompressorSpec, compressor
-from compression_eval.compressors.strategy import Strategy
-from compression_eval.compressors.user_supplied.adapting import user_compressor
-from compression_eval.compressors.user_supplied.command import CommandCompaction
-from compression_eval.compressors.vendors.anthropic import (
-    AnthropicClearToolsCompaction,
-    AnthropicEditCompaction,
-    AnthropicNativeCompaction,
-    AnthropicTextCompaction,
+from compression_eval.compressors.strategy import (
+    Compressor,
+    CompressorSpec,
+    Strategy,
+    Text,
+    compressor,
+    strategy,
 )
-from compression_eval.compressors.vendors.openai import OpenAICompaction
+from compression_eval.compressors.summarising import RegenerativeCompaction
+from compression_eval.compressors.vendors import (
+    AnthropicEditCompaction,
+    AnthropicTextCompaction,
+    OpenAICompaction,
+)
+from compression_eval.compressors.yours import user_compressor
 from compression_eval.errors import DataError, did_you_mean, shorten
+from compression_eval.fixtures.finding_files import invoked_folder
 
-_STRATEGIES: dict[str, type[Strategy] | Compressor] = {
+
+def _can_be_filled_in(template: str | None) -> str | None:
+    # Inspect passes it to str.format, which would fail in the middle of a run.
+    try:
+        (template or "").format(addendums="")
+    except (LookupError, ValueError, AttributeError, TypeError) as error:
+        raise ValueError(
+            "braces are placeholders here; write {{ and }} for a brace, and {addendums} where "
+            "`instructions` go"
+        ) from error
+    return template
+
+
+def _summary_prompt(given: Any) -> str:
+    """Return the prompt that Inspect uses: its own of the installed version if none is given."""
+    return CompactionSummary(memory=False, prompt=given.prompt).prompt
+
+
+@strategy
+class _InspectSummary(Strategy):
+    summary = "Inspect's CompactionSummary"
+    borrowed: ClassVar[Any] = staticmethod(_summary_prompt)
+
+    instructions: str | None = None
+    """Added to its prompt."""
+    prompt: Annotated[Text | None, AfterValidator(_can_be_filled_in)] = None
+    """Replaces its prompt; braces and all, Inspect's own ``{addendums}`` included."""
+
+    @classmethod
+    def made(cls, arguments: dict[str, Any]) -> CompactionStrategy:
+        return CompactionSummary(memory=False, **arguments)
+
+
+@strategy
+class _InspectEdit(Strategy):
+    summary = "Inspect's CompactionEdit: older tool results and thinking are cleared"
+    calls_model = False
+
+    keep_thinking_turns: NonNegativeInt = 1
+    """Newest turns whose thinking stays."""
+    keep_tool_uses: NonNegativeInt = 3
+    """Newest tool results that stay."""
+    keep_tool_inputs: bool = True
+    """Whether the arguments of calls stay whose results are cleared."""
+    exclude_tools: list[str] | None = None
+    """Tools whose results always stay."""
+
+    @classmethod
+    def made(cls, arguments: dict[str, Any]) -> CompactionStrategy:
+        return CompactionEdit(memory=False, **arguments)
+
+
+@strategy
+class _InspectTrim(Strategy):
+    summary = "Inspect's CompactionTrim: the newest share of the messages is kept"
+    calls_model = False
+
+    preserve: Annotated[float, Field(ge=0, le=1)] = 0.2
+    """Share of the messages kept, by count, newest first. Inspect's own default is 0.8."""
+
+    @classmethod
+    def made(cls, arguments: dict[str, Any]) -> CompactionStrategy:
+        return CompactionTrim(memory=False, **arguments)
+
+
+_STRATEGIES: dict[str, Any] = {
     "full": FullContext,
     "none": NoContext,
     "tail": TailOnly,
     "anchored": AnchoredCompaction,
     "regenerative": RegenerativeCompaction,
-    **INSPECTS_OWN,
+    "summary": _InspectSummary,
+    "edit": _InspectEdit,
+    "trim": _InspectTrim,
     "masking": MaskingCompaction,
     "clear-tools": ClearToolsCompaction,
     "claude-code": ClaudeCodeCompaction,
@@ -50,16 +127,13 @@ _STRATEGIES: dict[str, type[Strategy] | Compressor] = {
     "hermes": HermesCompaction,
     "openai-compact": OpenAICompaction,
     "anthropic-edit": AnthropicEditCompaction,
-    "anthropic-native": AnthropicNativeCompaction,
     "anthropic-text-projection": AnthropicTextCompaction,
-    "anthropic-clear-tools": AnthropicClearToolsCompaction,
     "command": CommandCompaction,
     "recorded": RecordedState,
 }
 
 COMPRESSORS: Mapping[str, Compressor] = {
-    name: entry if isinstance(entry, Compressor) else compressor(name, entry)
-    for name, entry in _STRATEGIES.items()
+    name: compressor(name, kind) for name, kind in _STRATEGIES.items()
 }
 """All strategies by name."""
 
@@ -75,8 +149,8 @@ def find_compressor(name: str) -> Compressor | None:
         DataError: It is the user's own, and cannot be imported or used as a strategy.
     """
     inner = name.removesuffix(SUFFIX)
-    strategy = COMPRESSORS.get(inner) or user_compressor(inner)
-    return with_artifacts(strategy) if strategy and inner != name else strategy
+    found = COMPRESSORS.get(inner) or user_compressor(inner)
+    return with_artifacts(found) if found and inner != name else found
 
 
 def unknown_strategy(name: str) -> DataError:
@@ -99,11 +173,11 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
     Raises:
         DataError: The name is unknown, or an argument is unknown or out of range.
     """
-    strategy = find_compressor(name)
-    if strategy is None:
+    found = find_compressor(name)
+    if found is None:
         raise DataError(f"compressor: {unknown_strategy(name)}")
     try:
-        spec = CompressorSpec(strategy, strategy.arguments.model_validate(dict(arguments or {})))
+        spec = CompressorSpec(found, found.arguments.model_validate(dict(arguments or {})))
         spec.build()  # raises here, before anything is paid for, if it cannot be built
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
@@ -111,7 +185,7 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
             if isinstance(cause := detail.get("ctx", {}).get("error"), DataError):
                 raise cause from None
         named = [".".join(map(str, detail["loc"])) for detail in details]
-        known = list(strategy.arguments.model_fields)
+        known = list(found.arguments.model_fields)
         problems = "; ".join(
             f"it takes no {name}{did_you_mean(name, known)}{_spaced(name)}"
             if detail["type"] == "extra_forbidden"
@@ -119,7 +193,7 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
             for name, detail in zip(named, details, strict=True)
         )
         raise DataError(
-            f"compressor_args of {strategy.name!r}: {problems} "
+            f"compressor_args of {found.name!r}: {problems} "
             f"(arguments it takes: {', '.join(known) or 'none'})"
         ) from error
     return spec
@@ -128,3 +202,21 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
 def _spaced(name: str) -> str:
     """Return a hint where YAML took ``name:value`` for a name."""
     return " (YAML wants a space after the colon)" if ":" in name else ""
+
+
+def source_digest(spec: CompressorSpec) -> str | None:
+    """Return a digest of the user's own code behind a spec, for the version of a task.
+
+    For a module or file: the file named and the one that defines the target; not what they import.
+    For a command: its program, unless that is found by ``PATH``, and arguments that name files.
+    None for what is not the user's.
+    """
+    if spec.name.removesuffix(SUFFIX) != "command":
+        return spec.compressor.source_digest or None
+    command: list[str] = spec.arguments.command  # type: ignore[attr-defined]
+    whole = hashlib.sha256()
+    for part in command:
+        file = invoked_folder(command) / part
+        if file.is_file():
+            whole.update(hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()

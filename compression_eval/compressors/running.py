@@ -16,11 +16,11 @@ from inspect_ai.util import LimitExceededError
 
 from compression_eval.compressors.budget import CUT_KEY, split_system
 from compression_eval.compressors.errors import CompressionError, description, is_outage
-from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import CycleRecord, State
+from compression_eval.compressors.strategy import CompressorSpec
 from compression_eval.compressors.tokens import is_opaque, token_counter
 from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED, state_problem, suspicions
-from compression_eval.compressors.vendors.calls import VendorCall, vendor_call
+from compression_eval.compressors.vendors import VendorCall, vendor_call
 from compression_eval.facts.records import Region, fact_records
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import conversation, decoded_text, message_text

@@ -1,15 +1,28 @@
-"""Base classes of our own strategies: checked keyword arguments."""
+"""What a strategy is: a class whose fields are its arguments, and its place in runs.
 
-from collections.abc import Sequence
-from dataclasses import fields
+1. `Strategy` is the base. `@strategy` makes the fields of a subclass its keyword arguments, checked
+   by pydantic, and its class variables tell what runs and lists have to know.
+2. `compressor` gives such a class a name: a `Compressor`, with a model of the arguments that checks
+   them in command lines, YAML files and logs. What is no class of ours (a user's code, a wrapped
+   strategy) makes a `Compressor` of its own.
+3. A `CompressorSpec` is a `Compressor` with checked arguments. It builds the strategy of a run.
+"""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
 from inspect_ai.tool import ToolInfo
-from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt
-from pydantic.dataclasses import dataclass
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, create_model
+from pydantic.dataclasses import dataclass as checked_dataclass
+from pydantic.fields import FieldInfo
 
+from compression_eval.compressors.prompts import prompt, prompts_digest
 from compression_eval.fixtures.cuts import TAIL_TOKENS
+from compression_eval.fixtures.digests import digest
+from compression_eval.fixtures.models import Fixture
 
 Text = Annotated[str, Field(min_length=1)]
 """A text that must not be empty."""
@@ -24,7 +37,7 @@ def strategy(kind: type[_Kind]) -> type[_Kind]:
     ``compression-eval compressors list`` shows the text below a field.
     """
     config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-    decorated: Any = dataclass(kind, kw_only=True, eq=False, config=config)
+    decorated: Any = checked_dataclass(kind, kw_only=True, eq=False, config=config)
     return decorated  # type: ignore[no-any-return]
 
 
@@ -39,16 +52,14 @@ class Strategy(CompactionStrategy):
     """
 
     kind: ClassVar[Literal["summary", "edit", "trim"]] = "summary"
-
     summary: ClassVar[str]
-    """What it does, in one line, for those that have a name."""
     calls_model: ClassVar[bool] = True
     exempt: ClassVar[bool] = False
     readable: ClassVar[bool] = True
     check_model: ClassVar[Any] = None
     unsupported: ClassVar[Any] = None
     borrowed: ClassVar[Any] = None
-    """These six are explained by `spec.Compressor`."""
+    """These seven are explained by `Compressor`."""
 
     threshold: int | float = 0.9
     """When an agent that uses this strategy compresses; see Inspect."""
@@ -59,6 +70,11 @@ class Strategy(CompactionStrategy):
     def _repr_params_(self) -> dict[str, Any]:
         kept = {field.name: getattr(self, field.name) for field in fields(self)}
         return super()._repr_params_() | kept
+
+    @classmethod
+    def made(cls, arguments: dict[str, Any]) -> CompactionStrategy:
+        """Return the strategy of a run; overridden where that is an object of Inspect's."""
+        return cls(**arguments)
 
 
 @strategy
@@ -74,21 +90,6 @@ class WindowStrategy(Strategy):
     With it, ``tail_tokens`` (and ``summary_tokens``, where there is a summary) are no longer
     budgets: only their proportion counts, by which the target is divided. ``tail`` gives all of it
     to the tail."""
-
-
-def carried(messages: Sequence[ChatMessage], key: str) -> tuple[Any, list[ChatMessage]]:
-    """Return what an earlier compression left for the next one, and the messages without that.
-
-    Args:
-        messages: A conversation.
-        key: Metadata key of the messages that an earlier compression wrote.
-
-    Returns:
-        The newest value of the key, or None; and the messages that do not have it.
-    """
-    values = [(message.metadata or {}).get(key) for message in messages]
-    newest = next((value for value in reversed(values) if value is not None), None)
-    return newest, [m for m in messages if key not in (m.metadata or {})]
 
 
 class WrappedStrategy(CompactionStrategy):
@@ -113,3 +114,133 @@ class WrappedStrategy(CompactionStrategy):
         """Compress a conversation; see ``compact_outcome``."""
         result = await self.compact_outcome(model, messages, tools)
         return result.input, result.message
+
+
+def carrier(text: str, metadata: dict[str, Any]) -> ChatMessageUser:
+    """Return the message that replaces the removed messages in a state."""
+    return ChatMessageUser(content=f"{prompt('carrier')}\n\n{text}", metadata=metadata)
+
+
+def carried(messages: Sequence[ChatMessage], key: str) -> tuple[Any, list[ChatMessage]]:
+    """Return what an earlier compression left for the next one, and the messages without that.
+
+    Args:
+        messages: A conversation.
+        key: Metadata key of the messages that an earlier compression wrote.
+
+    Returns:
+        The newest value of the key, or None; and the messages that do not have it.
+    """
+    values = [(message.metadata or {}).get(key) for message in messages]
+    newest = next((value for value in reversed(values) if value is not None), None)
+    return newest, [m for m in messages if key not in (m.metadata or {})]
+
+
+class Arguments(BaseModel):
+    """No arguments; the base of all."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True)
+class Compressor:
+    """A strategy with a name."""
+
+    name: str
+    summary: str
+    """What it does, in one line."""
+    arguments: type[Arguments]
+    build: Callable[[Any, Fixture | None], CompactionStrategy]
+    """Makes a strategy from checked arguments, and the fixture to compress if it is known."""
+    calls_model: bool
+    exempt: bool = False
+    """Whether it is a control that may shrink nothing or leave nothing."""
+    readable: bool = True
+    """Whether its state can be read; false for an encrypted one."""
+    check_model: Callable[[Model], object] | None = None
+    """Raises `CompressionError` for a model that this strategy cannot use."""
+    unsupported: Callable[[Fixture, Sequence[int]], str | None] | None = None
+    """Set if the strategy needs more of a fixture than its messages; see `CompressorSpec`."""
+    borrowed: Callable[[Any], str] | None = None
+    """Returns, for checked arguments, the text that it takes from another package: the prompt of
+    the version that is installed."""
+    source_digest: str = ""
+    """For a user's code: digest of the files that define it, when they were imported."""
+
+
+def compressor(name: str, kind: type[Strategy]) -> Compressor:
+    """Return a strategy under a name; the fields of its class are the arguments.
+
+    The field ``fixture`` receives the fixture to compress, and ``threshold`` is left to agents.
+    """
+    declared: dict[str, FieldInfo] = {}
+    for base in reversed(kind.__mro__):
+        for argument, field in vars(base).get("__pydantic_fields__", {}).items():
+            # Only the class that declares a field has its description.
+            described = field if field.description else declared.get(argument, field)
+            declared[argument] = copy(field)
+            declared[argument].description = " ".join((described.description or "").split())
+    del declared["threshold"]
+    takes_fixture = declared.pop("fixture", None) is not None
+    models: dict[str, Any] = {name: (field.annotation, field) for name, field in declared.items()}
+
+    def build(given: Arguments, fixture: Fixture | None = None) -> CompactionStrategy:
+        values = {name: getattr(given, name) for name in models}
+        return kind.made(values | {"fixture": fixture} if takes_fixture else values)
+
+    return Compressor(
+        name,
+        kind.summary,
+        create_model(f"{kind.__name__}Arguments", __base__=Arguments, **models),
+        build,
+        calls_model=kind.calls_model,
+        exempt=kind.exempt,
+        readable=kind.readable,
+        check_model=kind.check_model,
+        unsupported=kind.unsupported,
+        borrowed=kind.borrowed,
+    )
+
+
+@dataclass(frozen=True)
+class CompressorSpec:
+    """A named strategy with its checked arguments, as logs and YAML files hold it."""
+
+    compressor: Compressor
+    arguments: Arguments
+
+    @property
+    def name(self) -> str:
+        """The strategy's registered name."""
+        return self.compressor.name
+
+    def build(self, fixture: Fixture | None = None) -> CompactionStrategy:
+        """Return a new strategy object.
+
+        Args:
+            fixture: The fixture to compress; without it, a strategy that needs one can be built but
+                not used.
+        """
+        return self.compressor.build(self.arguments, fixture)
+
+    def texts_digest(self) -> str:
+        """Return a digest of the texts that the strategy may use beside its arguments.
+
+        These are the prompts of this package, and what it takes from another one.
+        """
+        borrowed = self.compressor.borrowed
+        own = prompts_digest()
+        return digest(f"{own} {borrowed(self.arguments)}") if borrowed else own
+
+    def unsupported(self, fixture: Fixture, cuts: Sequence[int]) -> str | None:
+        """Return why compressing a fixture at the cuts must fail; None if it need not.
+
+        Raises:
+            DataError: The strategy has nothing for one of the cuts.
+        """
+        check = self.compressor.unsupported
+        return check(fixture, cuts) if check else None
+
+    def described(self) -> dict[str, Any]:
+        """Return name and effective arguments as plain data."""
+        return {"name": self.name, "arguments": self.arguments.model_dump(mode="json")}

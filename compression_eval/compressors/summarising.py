@@ -1,4 +1,4 @@
-"""Ask a model for a summary, and read its reply.
+"""Ask a model for a summary, and read its reply: the bases of all that do, and `regenerative`.
 
 Conversations are shown as data, one JSON object per line, so that no text inside them can pass for
 the end of the data. Only for products that send their request after the conversation's own messages
@@ -21,10 +21,23 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolInfo
 from pydantic import PositiveInt
 
-from compression_eval.compressors.budget import Window, filled_tail, room_in_target, split
+from compression_eval.compressors.budget import (
+    Window,
+    clipped_sections,
+    filled_tail,
+    room_in_target,
+    split,
+)
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import filled, prompt
-from compression_eval.compressors.strategy import Strategy, Text, WindowStrategy, carried, strategy
+from compression_eval.compressors.strategy import (
+    Strategy,
+    Text,
+    WindowStrategy,
+    carried,
+    carrier,
+    strategy,
+)
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.conversation import content_text
 from compression_eval.inspect_models import NO_CHOICES, cut_off, refused, said
@@ -136,6 +149,33 @@ class SummarisingCompaction(WindowStrategy):
 
 
 @strategy
+class RegenerativeCompaction(SummarisingCompaction):
+    """Replace the middle of a conversation by a summary written from it and the earlier summary.
+
+    Source: the form of Anthropic's earlier client-side compaction, with sections for analysis,
+    files, pending tasks and current state. Unlike the original, it keeps a verbatim tail, for a
+    fair comparison with the other arms.
+    """
+
+    summary = "the whole summary is written anew at each compression"
+    key = "compression_eval_summary"
+    instructions = "regenerative"
+
+    async def compact(
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
+    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
+        """Return head, summary and tail; and the message with the summary."""
+        plan = self.plan(messages)
+        earlier = {} if plan.earlier is None else {"earlier_summary": plan.earlier}
+        # A user's prompt may ask for tags around the summary.
+        text = tagged_summary(completion(await model.generate(self.request(plan, earlier))))
+        if self.target_tokens is not None:
+            text = clipped_sections(text, plan.tokens) or text
+        message = self.carrier(text, text)
+        return self.state(plan, message), message
+
+
+@strategy
 class ProductStrategy(Strategy):
     """A strategy that imitates a product, with a model and instructions."""
 
@@ -170,11 +210,6 @@ class ProductStrategy(Strategy):
             content=filled(f"{self.name}_carrier", summary=summary) + after,
             metadata={self.key: carried or summary},
         )
-
-
-def carrier(text: str, metadata: dict[str, Any]) -> ChatMessageUser:
-    """Return the message that replaces the removed messages in a state."""
-    return ChatMessageUser(content=f"{prompt('carrier')}\n\n{text}", metadata=metadata)
 
 
 def completion(output: ModelOutput) -> str:

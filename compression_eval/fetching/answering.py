@@ -29,7 +29,6 @@ from inspect_ai.util import LimitExceededError, span
 from pydantic import BaseModel, ConfigDict, Field
 
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.compressors.vendors.anthropic_api import exact_replay
 from compression_eval.fetching.sources import Sources
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import message_index, message_text
@@ -328,11 +327,8 @@ async def _loop(
     """Generate and carry out calls until the model answers, or has used up what it may fetch."""
     while True:
         last = fetching.used_up
-        async with (
-            prefix_first(f"refetch:{state_id}", model),
-            exact_replay(model, messages) as answering,
-        ):
-            output = await answering.generate(
+        async with prefix_first(f"refetch:{state_id}", model):
+            output = await model.generate(
                 messages, tools=list(tools), tool_choice="none" if last else "auto"
             )
         usages.append(output.usage)

@@ -19,7 +19,6 @@ from inspect_ai.tool import Tool, bash, python, text_editor, tool
 from inspect_ai.util import LimitExceededError, sandbox
 
 from compression_eval.compressors.state import State
-from compression_eval.compressors.vendors.anthropic_api import BLOCK
 from compression_eval.errors import one_line
 from compression_eval.fixtures.continuations import (
     CHECK_SECONDS,
@@ -110,8 +109,6 @@ def resumption_solver(
                 return state
             record = state.store_as(ResumptionRecord)
             try:
-                if any(BLOCK in (message.metadata or {}) for message in compressed.messages):
-                    raise StoppedError("unsupported: a state that is taken back for one reply only")
                 record.history = await anyio.to_thread.run_sync(
                     lambda: history_of(job.loaded().messages[: job.cut])
                 )

@@ -20,9 +20,9 @@ from inspect_ai.viewer import (
 
 from compression_eval._version import __version__
 from compression_eval.arguments import CheckedArguments, TaskArguments, checked
+from compression_eval.compressors.registry import source_digest
 from compression_eval.compressors.running import CompressionPlan
 from compression_eval.compressors.tokens import token_counter
-from compression_eval.compressors.user_supplied.adapting import source_digest
 from compression_eval.compressors.validity import DEFAULT_MIN_REMOVED
 from compression_eval.errors import (
     DataError,

@@ -35,7 +35,7 @@ from compression_eval.arguments import TaskArguments, checked
 from compression_eval.compressors.budget import KNOBS, WINDOW_BUDGETS, Knob, split, split_system
 from compression_eval.compressors.names import SUFFIX
 from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.spec import CompressorSpec
+from compression_eval.compressors.strategy import CompressorSpec
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.dataset import dataset_of
 from compression_eval.errors import DataError, shorten

@@ -21,8 +21,6 @@ import sys
 import threading
 from typing import Any
 
-_PATH = "/v1/chat/completions"
-
 
 class Parent:
     """The parent process: lines of JSON from it and to it."""
@@ -60,12 +58,11 @@ def main() -> int:
 
 
 def describe() -> dict[str, Any]:
-    """Return which version this is and which parameters it takes."""
+    """Return which version this is and which parameters its constructor takes."""
     compressor = _compressor_class()
     return {
         "version": _version(),
-        "constructor": _parameters(compressor),
-        "compress": _parameters(compressor.compress),
+        "constructor": list(inspect.signature(compressor).parameters),
     }
 
 
@@ -116,21 +113,10 @@ def _chat_server(parent: Parent) -> dict[str, str]:
             # instead of a refusal.
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             authorization = self.headers.get("Authorization") or ""
-            if not hmac.compare_digest(authorization.encode(), f"Bearer {key}".encode()):
-                self._reply(401, _error("wrong key"))
-            elif self.path.partition("?")[0] != _PATH:
-                self._reply(404, _error(f"there is only {_PATH}"))
-            elif self.command != "POST":
-                self._reply(405, _error("only POST"))
+            if hmac.compare_digest(authorization.encode(), f"Bearer {key}".encode()):
+                self._reply(*parent.ask(json.loads(content)))
             else:
-                try:
-                    body = json.loads(content)
-                except ValueError:
-                    self._reply(400, _error("the body is not JSON"))
-                else:
-                    self._reply(*parent.ask(body))
-
-        do_GET = do_POST  # noqa: N815
+                self._reply(401, {"error": {"message": "wrong key"}})
 
         def _reply(self, status: int, body: dict[str, Any]) -> None:
             content = json.dumps(body).encode()
@@ -150,10 +136,6 @@ def _chat_server(parent: Parent) -> dict[str, str]:
     return {"base_url": f"http://127.0.0.1:{server.server_port}/v1", "api_key": key}
 
 
-def _error(reason: str) -> dict[str, Any]:
-    return {"error": {"message": reason, "type": "compression_eval", "param": None, "code": None}}
-
-
 def _compressor_class() -> Any:
     return importlib.import_module("agent.context_compressor").ContextCompressor
 
@@ -163,10 +145,6 @@ def _version() -> str:
         return importlib.metadata.version("hermes-agent")
     except importlib.metadata.PackageNotFoundError:
         return "unknown"
-
-
-def _parameters(function: Any) -> list[str]:
-    return [name for name in inspect.signature(function).parameters if name != "self"]
 
 
 def _accepted(function: Any, keywords: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

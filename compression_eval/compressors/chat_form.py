@@ -1,7 +1,7 @@
-"""The OpenAI chat form, in which users' programs read and write messages.
+"""The OpenAI chat form, in which users' code and programs read and write messages.
 
-A model checks the reply. A message returned unchanged is recognised and replaced by the original,
-so that verbatim messages count as kept.
+Pydantic checks a reply. A message that comes back unchanged is recognised and replaced by the
+original, so that it counts as kept verbatim.
 """
 
 import json
@@ -25,7 +25,7 @@ _MAX_PROBLEMS = 3
 _MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 
 
-def to_wire(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+def to_chat_form(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     """Return messages in the OpenAI chat form, as fresh plain data.
 
     Reasoning is left out; images and the like are named in brackets.
@@ -33,21 +33,21 @@ def to_wire(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     return [_plain(message) for message in messages]
 
 
-async def from_wire(reply: object, given: Sequence[ChatMessage]) -> list[ChatMessage]:
+async def from_chat_form(reply: object, given: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Return the messages of a reply, with unchanged ones replaced by the originals.
 
     Args:
         reply: Should be a list of messages in the OpenAI chat form.
-        given: The program's input messages.
+        given: The messages that were sent.
 
     Raises:
         CompressionError: The reply is not that; the reason names the message and the field.
     """
     checked = _checked(reply)
     converted = await messages_from_openai(cast(Any, [message.plain() for message in checked]))
-    originals = recognised(
+    originals = _recognised(
         [_key(message) for message in checked],
-        [_key(Message.model_validate(message)) for message in to_wire(given)],
+        [_key(Message.model_validate(message)) for message in to_chat_form(given)],
     )
     return [
         given[original]
@@ -57,7 +57,7 @@ async def from_wire(reply: object, given: Sequence[ChatMessage]) -> list[ChatMes
     ]
 
 
-def recognised(reply: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | None]:
+def _recognised(reply: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | None]:
     """Return for each message of a reply the index of the given one it equals, if any.
 
     Messages may be equal. So the beginning is matched from the start, and the part after the first
@@ -100,7 +100,7 @@ def _checked(reply: object) -> list[Message]:
 
 def _problem(location: tuple[int | str, ...], text: str) -> str:
     index, *field = location
-    where = ".".join(str(part) for part in field)
+    where = ".".join(map(str, field))
     return f"message {index} of the reply: {where + ': ' if where else ''}{text}"
 
 

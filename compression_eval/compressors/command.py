@@ -1,36 +1,31 @@
 """``command``: a user's program compresses; JSON messages in, JSON messages out.
 
-It runs without a shell, with bounded output and a time limit, and neither it nor its children
-outlive the compression.
+It runs without a shell and without our environment's keys, with bounded output and a time limit.
+When it is over, for whatever reason, its process group is killed. Inspect's own `subprocess` would
+pass the whole environment on, and past the time limit wait for a child that keeps the output open.
 """
 
-import contextlib
 import json
 import os
 import shutil
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, cast
-from uuid import uuid4
 
 import anyio
-import psutil  # type: ignore[import-untyped]
-from anyio.abc import ByteReceiveStream, ByteSendStream, Process
+from anyio.abc import ByteReceiveStream, ByteSendStream
 from inspect_ai.model import ChatMessage, ChatMessageUser, Model
 from inspect_ai.tool import ToolInfo
 from pydantic import AfterValidator, Field, PositiveFloat, PositiveInt
-from pydantic_core import PydanticCustomError
 
+from compression_eval.compressors.chat_form import from_chat_form, to_chat_form
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.strategy import Strategy, strategy
-from compression_eval.compressors.user_supplied.wire import from_wire, to_wire
 from compression_eval.fixtures.finding_files import invoked_folder
 
 _KEPT_ERROR_BYTES = 4_000
-
-MARK = "COMPRESSION_EVAL_COMMAND"
-"""Environment variable that marks a program's descendants, whatever session they move to."""
 
 _INHERITED = frozenset(
     {
@@ -43,19 +38,12 @@ _INHERITED = frozenset(
 )
 """Environment variables without secrets that programs need, besides ``LC_…``."""
 
-_SWEEPS = 3
-"""Passes over all processes: a killed one may just have started another."""
-
 
 def _can_be_found(command: list[str]) -> list[str]:
     if any("\0" in part for part in command):
-        raise PydanticCustomError("null_character", "an argument holds a null character")
+        raise ValueError("an argument holds a null character")
     if _program(command) is None:
-        raise PydanticCustomError(
-            "no_program",
-            "there is no program {program} that can be run",
-            {"program": repr(command[0])},
-        )
+        raise ValueError(f"there is no program {command[0]!r} that can be run")
     return command
 
 
@@ -70,14 +58,10 @@ def _program(command: list[str]) -> str | None:
 
 
 def _are_set(environment: list[str]) -> list[str]:
-    missing = [name for name in environment if name not in os.environ]
-    if missing:
-        raise PydanticCustomError(
-            "no_variable",
-            "there is no environment variable {name}; give names, not values",
-            # The text may be the key itself.
-            {"name": repr(missing[0]) if missing[0].isupper() else "of that name"},
-        )
+    if missing := [name for name in environment if name not in os.environ]:
+        # The text may be the key itself.
+        name = repr(missing[0]) if missing[0].isupper() else "of that name"
+        raise ValueError(f"there is no environment variable {name}; give names, not values")
     return environment
 
 
@@ -105,7 +89,8 @@ class CommandCompaction(Strategy):
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
     ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
         """Return the messages that one run of the program writes, and None."""
-        output, stderr = await self._run(json.dumps(to_wire(messages), ensure_ascii=False).encode())
+        sent = json.dumps(to_chat_form(messages), ensure_ascii=False).encode()
+        output, stderr = await self._run(sent)
         try:
             reply = json.loads(output)
         except (ValueError, RecursionError) as error:
@@ -114,18 +99,17 @@ class CommandCompaction(Strategy):
             raise CompressionError(
                 "error", f"the command's standard output is {what}{detail}"
             ) from error
-        return await from_wire(reply, messages), None
+        return await from_chat_form(reply, messages), None
 
     async def _run(self, stdin: bytes) -> tuple[bytes, str]:
-        """Return the program's standard output, and the end of its standard error."""
-        mark = uuid4().hex
+        """Return the program's standard output, and the end of its standard error in one line."""
         try:
             # A program that was just started when the sample is cancelled must be ended, too.
             with anyio.CancelScope(shield=True):
                 process = await anyio.open_process(
                     [_program(self.command) or self.command[0], *self.command[1:]],
                     cwd=invoked_folder(self.command),
-                    env=plain_environment(self.environment) | {MARK: mark},
+                    env=plain_environment(self.environment),
                     start_new_session=os.name == "posix",
                 )
         except (OSError, ValueError) as error:
@@ -135,8 +119,8 @@ class CommandCompaction(Strategy):
         try:
             with anyio.fail_after(self.timeout_seconds):
                 async with anyio.create_task_group() as group:
-                    group.start_soon(_feed, process.stdin, stdin)
-                    group.start_soon(_keep_end, process.stderr, errors)
+                    group.start_soon(_feed, cast(ByteSendStream, process.stdin), stdin)
+                    group.start_soon(_keep_end, cast(ByteReceiveStream, process.stderr), errors)
                     async for chunk in cast(ByteReceiveStream, process.stdout):
                         output += chunk
                         if len(output) > self.max_output_bytes:
@@ -148,12 +132,17 @@ class CommandCompaction(Strategy):
         except TimeoutError:
             reached = f"no reply within {self.timeout_seconds:g} seconds"
         finally:
-            await _end(process, mark)
+            with suppress(ProcessLookupError, PermissionError):
+                if os.name == "posix":
+                    os.killpg(process.pid, signal.SIGKILL)  # its children, too
+                elif process.returncode is None:
+                    process.kill()
+            with anyio.CancelScope(shield=True):
+                await process.aclose()
         line = " ".join(errors.decode("utf-8", "replace").split())
-        stderr = "".join(character for character in line if character.isprintable())[-1_000:]
+        stderr = "".join(filter(str.isprintable, line))[-1_000:]
         if reached:
-            detail = f": {stderr}" if stderr and len(output) <= self.max_output_bytes else ""
-            raise CompressionError("error", reached + detail)
+            raise CompressionError("error", f"{reached}: {stderr}" if stderr else reached)
         if process.returncode:
             detail = stderr or "it wrote nothing to standard error"
             raise CompressionError(
@@ -176,46 +165,15 @@ def plain_environment(more: Sequence[str] = ()) -> dict[str, str]:
     }
 
 
-async def _feed(stream: ByteSendStream | None, data: bytes) -> None:
+async def _feed(stream: ByteSendStream, data: bytes) -> None:
     # A program may answer without reading all input.
-    unread = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
-    if stream is not None:
-        with contextlib.suppress(*unread):
-            await stream.send(data)
-        with contextlib.suppress(*unread):
-            await stream.aclose()
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        await stream.send(data)
+        await stream.aclose()
 
 
-async def _keep_end(stream: ByteReceiveStream | None, into: bytearray) -> None:
+async def _keep_end(stream: ByteReceiveStream, into: bytearray) -> None:
     """Read a stream and keep only its end."""
-    if stream is not None:
-        async for chunk in stream:
-            into += chunk
-            del into[:-_KEPT_ERROR_BYTES]
-
-
-async def _end(process: Process, mark: str) -> None:
-    """Kill the rest of a program and its children, and close its streams."""
-    if os.name == "posix":
-        # It leads a process group, so this reaches its remaining children too.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    elif process.returncode is None:
-        process.kill()
-    with anyio.CancelScope(shield=True):
-        await anyio.to_thread.run_sync(kill_marked, mark)
-        await process.aclose()
-
-
-def kill_marked(mark: str) -> None:
-    """Kill processes that left the group, and perhaps lost their parent, but kept the mark."""
-    for _ in range(_SWEEPS):
-        alive = False
-        for process in psutil.process_iter():
-            # Processes of other users cannot be read, and some end meanwhile.
-            with contextlib.suppress(psutil.Error, OSError):
-                if process.environ().get(MARK) == mark and process.is_running():
-                    alive |= process.status() != psutil.STATUS_ZOMBIE
-                    process.kill()
-        if not alive:
-            return
+    async for chunk in stream:
+        into += chunk
+        del into[:-_KEPT_ERROR_BYTES]

@@ -1,1 +1,0 @@
-"""Compressors of the user: ``module:name``, ``path/file.py@name``, and any command."""

@@ -1,1 +1,0 @@
-"""The model vendors' own compaction, through their own packages."""
