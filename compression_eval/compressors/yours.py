@@ -23,7 +23,7 @@ from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from inspect_ai.event import ModelEvent
@@ -86,7 +86,8 @@ def user_compressor(name: str) -> Compressor | None:
     # A function may have an argument of that name itself.
     own = _LIMIT in target.arguments.model_fields
     limit: Any = {} if own else {_LIMIT: (PositiveFloat, DEFAULT_TIMEOUT)}
-    arguments = create_model(target.arguments.__name__, __base__=target.arguments, **limit)
+    model = create_model(target.arguments.__name__, __base__=target.arguments, **limit)
+    arguments = cast(type[Arguments], model)
 
     def build(given: Arguments, _: Fixture | None = None) -> CompactionStrategy:
         seconds = DEFAULT_TIMEOUT if own else getattr(given, _LIMIT, DEFAULT_TIMEOUT)

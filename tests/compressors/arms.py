@@ -9,8 +9,8 @@ from inspect_ai.model import ChatMessage, CompactionStrategy, Model
 
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.spec import Arguments, Compressor, CompressorSpec
 from compression_eval.compressors.state import State
+from compression_eval.compressors.strategy import Arguments, Compressor, CompressorSpec
 from compression_eval.facts.records import track
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.conversation import conversation, declared_tools

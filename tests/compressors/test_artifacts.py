@@ -23,8 +23,8 @@ from compression_eval.compressors.anchored import AnchoredCompaction
 from compression_eval.compressors.artifacts import ArtifactIndexCompaction, with_artifacts
 from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
-from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import State
+from compression_eval.compressors.strategy import CompressorSpec
 from compression_eval.compressors.validity import structural_problem
 from compression_eval.errors import DataError
 from compression_eval.facts.records import track

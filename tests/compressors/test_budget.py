@@ -16,8 +16,8 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolCall
 
+from compression_eval.compressors.anchored import SECTIONS
 from compression_eval.compressors.budget import CUT_KEY, clipped_sections, split
-from compression_eval.compressors.memory import SECTIONS
 from compression_eval.compressors.registry import COMPRESSORS
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter

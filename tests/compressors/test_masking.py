@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from compression_eval.compressors.clear_tools import ClearToolsCompaction
-from compression_eval.compressors.masking import MaskingCompaction
+from compression_eval.compressors.mechanical import ClearToolsCompaction, MaskingCompaction
 from compression_eval.compressors.state import State
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed, session

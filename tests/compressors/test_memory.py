@@ -5,7 +5,7 @@ import time
 import pytest
 from pydantic import ValidationError
 
-from compression_eval.compressors.memory import SECTIONS, Memory, Operations
+from compression_eval.compressors.anchored import SECTIONS, Memory, Operations
 
 
 def operations(*items: dict[str, str]) -> Operations:

@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 from inspect_ai.model import Model
 
-from compression_eval.compressors.hermes.interpreter import (
-    environment_folder,
-    install_command,
-    python_of,
-)
+from compression_eval.compressors.hermes import environment_folder, python_of
 from compression_eval.compressors.state import State
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_fixture
@@ -41,7 +37,7 @@ VERSIONS = ("0.13.0", "0.18.2", "0.19.0")
 
 def run(version: str, fixture: str | Fixture, model: Model, cuts: tuple[int, ...] = ()) -> State:
     if not python_of(environment_folder(version)).is_file():
-        pytest.skip(f"hermes-agent {version} is not installed; run: {install_command(version)}")
+        pytest.skip(f"hermes-agent {version} is not installed")
     loaded = load_fixture(shipped_fixtures()[fixture]) if isinstance(fixture, str) else fixture
     arguments = {"version": version, "focus_topic": "envelopes"}
     return compressed(loaded, "hermes", arguments, cuts=cuts, model=model)[0]

@@ -13,10 +13,7 @@ from inspect_ai.event import InfoEvent
 from inspect_ai.log import transcript
 from inspect_ai.model import GenerateConfig, Model, ModelOutput, ModelUsage, get_model
 
-from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.hermes.answering import Reply
-from compression_eval.compressors.hermes.exchange import run_worker
-from compression_eval.compressors.hermes.strategy import HermesCompaction
+from compression_eval import HermesCompaction
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.conftest import model_replying
@@ -66,7 +63,15 @@ def test_the_state_is_what_hermes_left_and_its_call_is_recorded(run: Run, fixtur
 
 
 def test_what_hermes_is_told_and_what_it_does_not_take(run: Run) -> None:
-    model, asked = model_replying(lambda _: "s")
+    seen: list[tuple[str, int | None]] = []
+
+    def output(messages: Any, _: Any, __: Any, config: GenerateConfig) -> ModelOutput:
+        seen.append((messages[0].text, config.max_tokens))
+        reply = ModelOutput.from_content("mockllm/model", "s")
+        reply.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
+        return reply
+
+    model = get_model("mockllm/model", custom_outputs=output, memoize=False)
     before = len(transcript().events)
     run(
         model,
@@ -75,7 +80,8 @@ def test_what_hermes_is_told_and_what_it_does_not_take(run: Run) -> None:
         context_length=64_000,
         constructor={"protect_last_n": 5, "abort_on_summary_failure": True},
     )
-    prompt = asked[0][0].text
+    ((prompt, most),) = seen
+    assert most == 77
     assert prompt.startswith("Date 2026-03-04\nFocus ports\n")
     (data,) = (
         event.data
@@ -88,19 +94,6 @@ def test_what_hermes_is_told_and_what_it_does_not_take(run: Run) -> None:
     assert report["effective"]["protect_last_n"] == 5
     assert "api_key" not in report["effective"]
     assert report["clock_frozen"] is True
-
-
-def test_the_length_that_hermes_asks_for_reaches_the_model(run: Run) -> None:
-    seen: list[GenerateConfig] = []
-
-    def output(_: Any, __: Any, ___: Any, config: GenerateConfig) -> ModelOutput:
-        seen.append(config)
-        reply = ModelOutput.from_content("mockllm/model", "s")
-        reply.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
-        return reply
-
-    run(get_model("mockllm/model", custom_outputs=output, memoize=False))
-    assert [config.max_tokens for config in seen] == [77]
 
 
 def test_the_process_has_no_credentials_and_a_home_of_its_own(
@@ -134,14 +127,6 @@ def test_a_second_cycle_gives_hermes_back_its_own_marks_and_count(
     assert state.messages[0].text.count("[Note]") == 1
 
 
-def test_a_failed_model_call_ends_as_hermes_ends_it(run: Run) -> None:
-    model, calls = failing(ValueError("no such model"))
-    state = run(model)
-    assert (state.status, state.messages) == ("fallback", [])
-    assert "no such model" in state.failure
-    assert len(calls) == 1
-
-
 def test_an_outage_of_the_model_is_no_failure_of_hermes(run: Run) -> None:
     model, calls = failing(StatusError(401))
     with pytest.raises(StatusError):
@@ -149,41 +134,32 @@ def test_an_outage_of_the_model_is_no_failure_of_hermes(run: Run) -> None:
     assert len(calls) == 1
 
 
-def test_other_clients_are_answered_or_refused_at_no_cost(run: Run) -> None:
+def test_openais_client_is_answered_and_a_stranger_refused_at_no_cost(run: Run) -> None:
     model, asked = model_replying(lambda messages: messages[-1].text)
     state = run(model, constructor={"mode": "clients"})
     assert state.failure == ""
-    assert state.messages[1].text.removeprefix("[SUMMARY 1] ").splitlines() == [
-        *["stop 10"] * 2,
-        "401 wrong key",
-        "404 there is only /v1/chat/completions",
-        "405 only POST",
-        "400 the body is not JSON",
-        "400 not a chat request: messages",
-        "400 streaming is not offered",
-    ]
+    said = state.messages[1].text.removeprefix("[SUMMARY 1] ").splitlines()
+    assert said == [*["stop 10"] * 2, "401 wrong key"]
     assert len(asked) == 2
 
 
-def test_time_that_the_model_takes_does_not_count(tmp_path: Path) -> None:
-    python = tmp_path / "python"
-    python.write_text("#!/bin/sh\nread x; echo '{\"ask\": {}}'; read x; sleep 60")
-    python.chmod(0o755)
+def test_time_that_the_model_takes_does_not_count(run: Run) -> None:
+    async def slow(*_: Any) -> ModelOutput:
+        await anyio.sleep(4)
+        reply = ModelOutput.from_content("mockllm/model", "s")
+        reply.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
+        return reply
 
-    async def slow(_: Any) -> Reply:
-        await anyio.sleep(1.5)
-        return 200, {}
-
-    started = time.monotonic()
-    with pytest.raises(CompressionError, match="longer than 1 seconds"):
-        anyio.run(run_worker, python, {}, slow, 1)
-    assert time.monotonic() - started > 2
+    model = get_model("mockllm/model", custom_outputs=cast(Any, slow), memoize=False)
+    state = run(model, timeout=3.5)
+    assert state.status == "ok", state.failure
 
 
-def test_a_failed_call_is_not_paid_for_again(run: Run) -> None:
-    model, calls = failing(ValueError("down"))
+def test_a_failed_call_ends_as_hermes_ends_it_and_is_not_paid_for_again(run: Run) -> None:
+    model, calls = failing(ValueError("no such model"))
     state = run(model, constructor={"mode": "stubborn"})
-    assert state.status == "fallback"
+    assert (state.status, state.messages) == ("fallback", [])
+    assert "no such model" in state.failure
     assert len(calls) == 1
 
 

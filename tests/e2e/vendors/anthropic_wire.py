@@ -109,6 +109,9 @@ def stream(whole: Body) -> Iterator[tuple[str, Body]]:
     for index, block in enumerate(whole["content"]):
         if block["type"] == "text":
             empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
+        elif block["type"] == "compaction":
+            empty = {**block, "content": None}
+            delta = {"type": "compaction_delta", "content": block["content"]}
         else:
             empty = {**block, "input": {}}
             delta = {"type": "input_json_delta", "partial_json": as_json(block["input"])}

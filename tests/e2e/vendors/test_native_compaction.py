@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from inspect_ai.event import InfoEvent, ModelEvent
+from inspect_ai.event import InfoEvent
 from inspect_ai.log import EvalLog
 from inspect_ai.model import get_model
 
-from compression_eval.compressors.vendors.calls import vendor_call
+from compression_eval.compressors.vendors import vendor_call
 from compression_eval.errors import DataError
 from tests.compressors.vendors.anthropic_rules import SUMMARY, AnthropicRules
 from tests.compressors.vendors.openai_rules import ITEM_TOKENS, OpenAIRules
@@ -78,7 +78,9 @@ def anthropic_run(log_dir: Path, tiny: Path, scripts: Scripts) -> Iterator[Run]:
     assert [*vendor.refused, *rules.refused] == []
 
 
-def test_openai_answers_from_its_own_item(openai_run: Run) -> None:
+def test_openai_answers_from_its_own_item_which_the_grader_is_not_shown(
+    openai_run: Run, scripts: Scripts
+) -> None:
     log = openai_run("openai-compact")
     samples = small.samples(log)
     assert len(openai_run.answered) == len(samples) == small.PROBES
@@ -97,26 +99,12 @@ def test_openai_answers_from_its_own_item(openai_run: Run) -> None:
     assert means["failed_states"] == 0
     assert means["overall"] == means["overall"], "graded"
     assert means["fact_survival"] != means["fact_survival"], "not measurable, so NaN and not 0"
+    graded = [call.text for call in scripts["grades"].calls]
+    assert len(graded) == small.PROBES
+    assert not any('"compacted_context":' in text or "gAAA" in text for text in graded)
 
 
-def test_the_grader_is_not_shown_what_nobody_can_read(openai_run: Run, scripts: Scripts) -> None:
-    openai_run("openai-compact")
-    asked = [call.text for call in scripts["grades"].calls]
-    assert len(asked) == small.PROBES
-    assert not any('"compacted_context":' in text or "gAAA" in text for text in asked)
-
-
-def test_a_missing_endpoint_fails_the_state_and_not_the_run(openai_run: Run) -> None:
-    rules = openai_run.vendor.speeches[GPT].__self__  # type: ignore[attr-defined]
-    rules.failed = Failed(404, "invalid_request_error", "no such route")
-    log = openai_run("openai-compact")
-    samples = small.samples(log, "error")
-    assert {small.state(sample).status for sample in samples} == {"unsupported"}
-    assert small.means(log)["failed_states"] == 1
-    assert openai_run.answered == []
-
-
-@pytest.mark.parametrize("arm", ["openai-compact", "anthropic-native"])
+@pytest.mark.parametrize("arm", ["openai-compact", "anthropic-edit"])
 def test_an_outage_of_the_endpoint_is_the_samples_error(
     arm: str, request: pytest.FixtureRequest, log_dir: Path
 ) -> None:
@@ -154,47 +142,18 @@ def test_a_text_projection_can_be_answered_from_by_any_model(
     assert all(SUMMARY in call.text for call in scripts["answers"].calls)
 
 
-@pytest.mark.parametrize("arm", ["anthropic-native", "anthropic-edit"])
-def test_anthropic_answers_from_its_own_block(anthropic_run: Run, arm: str) -> None:
-    log = anthropic_run(arm)
+def test_anthropic_answers_from_its_own_block(anthropic_run: Run) -> None:
+    log = anthropic_run("anthropic-edit")
     samples = small.samples(log)
     assert {(small.state(s).status, small.state(s).failure) for s in samples} == {("ok", "")}
     assert len(anthropic_run.answered) == small.PROBES
     for asked in anthropic_run.answered:
         block = asked.body["messages"][0]["content"][0]
         assert (block["type"], block["content"]) == ("compaction", SUMMARY)
-        assert ("signature" in block) == (arm == "anthropic-native")
         assert asked.body["tool_choice"] == {"type": "none"}
-        assert sorted(tool["name"] for tool in asked.body["tools"]) == ["bash", "edit_file"]
     means = small.means(log)
     assert means["failed_states"] == 0
     assert means["fact_survival"] > 0
     events = [event for sample in samples for event in sample.events]
     calls = [call for e in events if isinstance(e, InfoEvent) and (call := vendor_call(e))]
-    assert [call.iterations[0]["type"] for call in calls] == ["compaction"]
-    usage = log.stats.model_usage[f"anthropic/{CLAUDE}"]
-    assert usage.output_tokens == 20 * small.PROBES
-
-
-def test_the_logged_request_is_the_one_that_was_sent(anthropic_run: Run) -> None:
-    log = anthropic_run(
-        "anthropic-native",
-        options={
-            "model_base_url": anthropic_run.address,
-            "log_model_api": True,
-            "max_tokens": 3210,
-        },
-    )
-    (sample, *_) = small.samples(log)
-    calls = [e for e in sample.events if isinstance(e, ModelEvent) and "claude" in e.model]
-    (event,) = calls
-    assert event.call is not None
-    body = cast(dict[str, Any], event.call.request["extra_body"])
-    assert body["messages"][0]["content"][0]["signature"] == "sig-0"
-    assert all(asked.body["max_tokens"] == 3210 for asked in anthropic_run.answered)
-
-
-def test_clearing_leaves_a_state_for_any_model(anthropic_run: Run) -> None:
-    log = anthropic_run("anthropic-clear-tools", compressor_args={"keep": 1})
-    assert {small.state(sample).status for sample in small.samples(log)} == {"ok"}
-    assert all("session check" not in asked.text for asked in anthropic_run.answered)
+    assert [call.fed_messages > 1 for call in calls] == [True]

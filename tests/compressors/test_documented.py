@@ -13,10 +13,10 @@ from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.cuts import boundaries
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_fixture
-from tests.compressors.user_supplied.running import run, written
+from tests.compressors.yours import run, written
 from tests.fixtures.building import assistant, call, result, system, user
 
-PAGE = Path(__file__).parents[3] / "docs" / "compressors" / "user-supplied.md"
+PAGE = Path(__file__).parents[2] / "docs" / "compressors" / "user-supplied.md"
 
 
 @pytest.fixture

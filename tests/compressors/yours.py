@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 
 from compression_eval.compressors.running import compress
-from compression_eval.compressors.spec import CompressorSpec
 from compression_eval.compressors.state import State
+from compression_eval.compressors.strategy import CompressorSpec
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed, plan_of
 from tests.compressors.conftest import conversation_fixture, model_replying

@@ -1,6 +1,5 @@
 """A program of the user: JSON in, JSON out, limits, and what it says when it fails."""
 
-import contextlib
 import os
 import sys
 import time
@@ -8,18 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import psutil  # type: ignore[import-untyped]
 import pytest
 
-from compression_eval.compressors.registry import compressor_spec
+from compression_eval.compressors.registry import compressor_spec, source_digest
 from compression_eval.compressors.running import compress
-from compression_eval.compressors.spec import CompressorSpec
-from compression_eval.compressors.user_supplied import command as command_module
-from compression_eval.compressors.user_supplied.adapting import source_digest
+from compression_eval.compressors.strategy import CompressorSpec
 from compression_eval.errors import DataError
 from tests.compressors.arms import plan_of
 from tests.compressors.conftest import conversation_fixture, model_replying
-from tests.compressors.user_supplied.running import at_once, run, written
+from tests.compressors.yours import run, written
 
 READ = (
     "import json, sys\nmessages = json.load(sys.stdin)\nNOTE = {'role': 'user', 'content': 'n'}\n"
@@ -48,17 +44,12 @@ def test_a_program_gives_a_state_with_its_kept_messages_known(tmp_path: Path) ->
         ("print('[]')", {}, "nothing but the system prompt"),
         ("", {}, "standard output is empty"),
         ("print('no')", {}, "not JSON"),
-        ("print('[' * 100000)", {}, "not JSON"),
         ("print('{}')", {}, "not a list of messages but dict"),
         ("print('[{}]')", {}, "message 0 of the reply: role: Field required"),
         ("import sys; sys.exit('it is broken')", {}, "exited with 1: it is broken"),
-        ("raise ValueError('no budget')", {}, "ValueError: no budget"),
         (READ + "print(json.dumps(messages)); sys.exit(3)", {}, "exited with 3"),
-        ("import sys; sys.exit(7)", {}, "exited with 7: it wrote nothing"),
         ("import sys; sys.stderr.write('why'); print('x')", {}, "on standard error: why"),
-        ("print('[' + ' ' * 5000 + ']')", {"max_output_bytes": 4000}, "more than 4000 bytes"),
         ("while True: print('x' * 1000)", {"max_output_bytes": 4000}, "more than 4000 bytes"),
-        ("import time; time.sleep(60)", {"timeout_seconds": 0.3}, "within 0.3 seconds"),
         (
             "import sys\nsys.stderr.write('waiting for the key')\nsys.stderr.flush()\n"
             "import time; time.sleep(60)",
@@ -105,36 +96,6 @@ def test_nothing_a_program_started_outlives_it(tmp_path: Path) -> None:
     assert "within 0.5 seconds" in state.failure
     time.sleep(2)
     assert not mark.exists()
-
-
-LEAVING = """
-import subprocess, sys, time
-child = "import os, time; open({pid!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-parent = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]])"
-subprocess.Popen([sys.executable, "-c", parent, child], start_new_session=True).wait()
-while not os.path.exists({pid!r}):
-    time.sleep(0.02)
-{then}
-"""
-"""Starts a grandchild in a session of its own, whose parent ends at once."""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="sessions are a thing of POSIX")
-@pytest.mark.parametrize("then", ["time.sleep(60)", "print('no JSON')"], ids=["hangs", "ends"])
-def test_a_grandchild_in_another_session_does_not_outlive_it(tmp_path: Path, then: str) -> None:
-    pid = tmp_path / "pid"
-    source = "import os\n" + LEAVING.format(pid=str(pid), then=then)
-    state = run(program(tmp_path, source, timeout_seconds=3))
-    assert state.status == "error"
-    left = int(pid.read_text())
-    with contextlib.suppress(psutil.NoSuchProcess):
-        killed = psutil.Process(left)
-        for _ in range(200):  # on a busy machine it takes a while to die of a signal
-            # Nobody may be there to ask for the exit code of a process without a parent.
-            if not killed.is_running() or killed.status() == psutil.STATUS_ZOMBIE:
-                return
-            time.sleep(0.05)
-        raise AssertionError("it lives on")
 
 
 def test_a_cancelled_compression_ends_its_program(tmp_path: Path) -> None:
@@ -187,13 +148,9 @@ def test_relative_files_are_seen_from_the_current_folder(
     [
         ({}, "command: Field required"),
         ({"command": []}, "command: List should have at least 1 item"),
-        ({"command": "cat"}, "command: Input should be a valid list"),
         ({"command": ["no-such-program-anywhere"]}, "no program 'no-such-program-anywhere'"),
-        ({"command": ["./nowhere.py"]}, "no program './nowhere.py'"),
-        ({"command": [""]}, "no program ''"),
         ({"command": [sys.executable, "a\0b"]}, "null character"),
         ({"command": [sys.executable], "timeout_seconds": 0}, "timeout_seconds: "),
-        ({"command": [sys.executable], "max_output_bytes": 0}, "max_output_bytes: "),
         ({"command": [sys.executable], "shell": True}, "it takes no shell"),
     ],
 )
@@ -210,11 +167,6 @@ def test_the_program_decides_the_digest(tmp_path: Path) -> None:
     again = source_digest(program(tmp_path, READ))
     other = source_digest(program(tmp_path, READ + "\n"))
     assert first == again != other
-
-
-def test_two_states_at_once(tmp_path: Path) -> None:
-    spec = program(tmp_path, READ + "print(json.dumps([messages[0], NOTE]))")
-    assert [state.status for state in at_once(spec, 2)] == ["ok", "ok"]
 
 
 def test_a_program_gets_no_variable_that_is_not_named(
@@ -234,34 +186,3 @@ def test_a_program_gets_no_variable_that_is_not_named(
 def test_a_variable_that_is_not_set_is_refused_before_the_run(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no environment variable 'NOT_SET_AT_ALL'"):
         program(tmp_path, "", environment=["NOT_SET_AT_ALL"])
-
-
-class _Listed:
-    """A process as psutil lists it."""
-
-    def __init__(self, status: str) -> None:
-        self.killed, self._status = False, status
-
-    def environ(self) -> dict[str, str]:
-        return {command_module.MARK: "mark"}
-
-    def is_running(self) -> bool:
-        return True
-
-    def status(self) -> str:
-        return self._status
-
-    def kill(self) -> None:
-        self.killed = True
-
-
-def test_it_is_looked_again_after_a_kill_whatever_stands_behind_it_in_the_list(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    living, late = _Listed(psutil.STATUS_RUNNING), _Listed(psutil.STATUS_RUNNING)
-    # What a process starts just before it is killed is in the next list only.
-    lists = iter([[living, _Listed(psutil.STATUS_ZOMBIE)], [late]])
-    monkeypatch.setattr(psutil, "process_iter", lambda: next(lists, []))
-    command_module.kill_marked("mark")
-    assert living.killed
-    assert late.killed
