@@ -15,4 +15,7 @@ CALLS_MODEL: Mapping[str, bool] = dict.fromkeys(
     ),
     True,
 )
-"""Whether a strategy calls a model, by its name without the suffix; a user's own is missing."""
+"""Whether a strategy calls a model, by its name without the suffix; a user's own is missing.
+
+Names of earlier versions stay, for their logs.
+"""
