@@ -334,13 +334,12 @@ def _import(selection: Selection, out: Path) -> list[str]:
         *job.overview.lines(),
         "",
         "Replaced:",
-        *job.report.table(),
+        *job.replaced[0],
     ]
     write_whole(out / "import.txt", "\n".join(lines) + "\n")
-    replaced = sum(entry["replacements"] for entry in job.report.as_data())
     _say(
         "imported",
-        f"{_counted(job.imported, 'conversation')}, {replaced:,} values scrubbed "
+        f"{_counted(job.imported, 'conversation')}, {job.replaced[1]:,} values scrubbed "
         f"({out / 'import.txt'})",
         [(Path(place).name, reason) for place, reason in job.overview.skipped],
         str(out / "import.txt"),

@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 from inspect_ai.log import list_eval_logs, read_eval_log
 
 from compression_eval.cli import main
-from compression_eval.conversations import pipeline
+from compression_eval.conversations import pipeline, scrubbing
 from compression_eval.conversations.corpus import Corpus
 from compression_eval.conversations.scrubbing import AuditFinding, TextPasses
 from compression_eval.conversations.stores import Store
@@ -438,7 +438,7 @@ def test_a_changed_file_is_other_input_and_nothing_plain_is_left(sessions: Path)
 def test_a_defect_at_one_conversation_of_an_import_is_its_failure_alone(
     step: str, out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    owner: Any = pipeline if hasattr(pipeline, step) else TextPasses
+    owner: Any = next(each for each in (pipeline, scrubbing, TextPasses) if hasattr(each, step))
     works = getattr(owner, step)
 
     def fails(*given: Any, **options: Any) -> Any:
@@ -470,7 +470,7 @@ def test_copies_fail_with_the_longest(
     engine: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finding = AuditFinding("messages[1].content", "emails", "email", "a@b")
-    monkeypatch.setattr(pipeline, "audit", lambda made, *_: [finding] * (len(made.messages) == 4))
+    monkeypatch.setattr(scrubbing, "audit", lambda made, *_: [finding] * (len(made.messages) == 4))
     monkeypatch.chdir(tmp_path)
     Path("in").mkdir()
     turns = [user("the first"), assistant("ok"), user("the second"), assistant("yes")]

@@ -15,7 +15,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from compression_eval.conversations.building import Built, Images, build
 from compression_eval.conversations.corpus import Row, Shard, Take, Work, Write
@@ -39,25 +39,23 @@ from compression_eval.conversations.overview import (
     skipped_json,
 )
 from compression_eval.conversations.rows import PARQUET_MAGIC, read_rows
-from compression_eval.conversations.scrubbing import (
-    NotScrubbedError,
-    Pseudonyms,
-    Report,
-    ScrubSettings,
-    TextPasses,
-    Vocabulary,
-    audit,
-    read_names,
-    scrub,
-)
 from compression_eval.conversations.sources import Input, readable, source_file
 from compression_eval.engine import Engine, Shared
-from compression_eval.errors import DataError, shorten
+from compression_eval.errors import DataError, NotScrubbedError, shorten
 from compression_eval.fixtures.finding_files import PARQUET_SUFFIX, safe_stem
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.parquet_files import ParquetWriter, parquet_writer, row_of
 from compression_eval.fixtures.writing import fixture_text, write_whole
 from compression_eval.terminal import check_output, refuse_to_overwrite
+
+if TYPE_CHECKING:  # the rules are loaded where something is scrubbed
+    from compression_eval.conversations.scrubbing import (
+        Pseudonyms,
+        Report,
+        ScrubSettings,
+        TextPasses,
+        Vocabulary,
+    )
 
 _MAX_FINDINGS = 5
 
@@ -75,7 +73,7 @@ class ImportOptions:
     columns: Mapping[str, str] = field(default_factory=dict)
     """For rows: the column that holds a part, by the part's name."""
     cuts: Sequence[CutRule] = (CutRule("auto"),)
-    scrubbing: tuple[ScrubSettings, Pseudonyms] | None = None
+    scrubbing: "tuple[ScrubSettings, Pseudonyms] | None" = None
     """How conversations are scrubbed on their way; everything is then read twice."""
     duplicates: Duplicates = "all"
     """Whether only the longest copy of a session is kept; everything is then read twice."""
@@ -90,7 +88,7 @@ class ImportOptions:
 
 def scrubbing_of(
     profile: str | None, names: Path | None, key_file: Path | None
-) -> tuple[ScrubSettings, Pseudonyms] | None:
+) -> "tuple[ScrubSettings, Pseudonyms] | None":
     """Return how to scrub on the way, by a profile's name; None without one.
 
     Raises:
@@ -101,6 +99,8 @@ def scrubbing_of(
             if given is not None:
                 raise DataError(f"{option}: needs --scrub")
         return None
+    from compression_eval.conversations.scrubbing import Pseudonyms, ScrubSettings, read_names
+
     settings = ScrubSettings.of(profile, listed=read_names(names) if names else ())
     settings.load()  # a missing package shows before anything is read
     return settings, Pseudonyms.of_file(key_file) if key_file else Pseudonyms()
@@ -130,32 +130,34 @@ class ReadConversation:
     notes: Sequence[str]
     identity: Identity
     """As it was read."""
-    report: Report
+    report: "Report | None"
     overview: Overview
 
 
 @dataclass(frozen=True)
-class Defect:
-    """Why a conversation is not imported, if that fails the command, wherever the file lay."""
+class Failure:
+    """Why a file or a conversation is not imported."""
 
     reason: str
+    fails: bool = False
+    """Whether that fails the command, wherever the file lay."""
+    outside: bool = False
+    """Whether its content knows nothing of that: another time the file may be read."""
 
     @classmethod
-    def of(cls, error: Exception, what: str) -> "Defect":
+    def of(cls, error: Exception, what: str = "the import") -> "Failure":
         """Return what can be said of an exception without the text, which may be untrusted."""
+        if isinstance(error, DataError):
+            return cls(str(error), fails=isinstance(error, NotScrubbedError))
         last = extract_tb(error.__traceback__)[-1]
         where = f"{last.name}, line {last.lineno} of {Path(last.filename).name}"
-        return cls(f"{what} failed (please report this): {type(error).__name__} in {where}")
+        text = f"{what} failed (please report this): {type(error).__name__} in {where}"
+        return cls(text, fails=True)
 
 
-@dataclass(frozen=True)
-class Unread(Defect):
-    """Why a file was not read, of which its content knows nothing: another time it may be."""
+_Read = Recognised | _Built | Failure
 
-
-_Read = Recognised | _Built | Defect | str
-
-Outcome = Recognised | ReadConversation | Defect | str
+Outcome = Recognised | ReadConversation | Failure
 """What a file was taken for, a conversation in it, or why one cannot be imported."""
 
 Key = tuple[str, int]
@@ -163,11 +165,6 @@ Key = tuple[str, int]
 
 LeftOut = dict[Key, Shorter]
 """Which copies are not imported, and why."""
-
-_Taught = tuple[Vocabulary, frozenset[Key]]
-"""What all conversations taught, and which to leave out."""
-
-_Found = Vocabulary | Copy
 
 
 @dataclass(frozen=True)
@@ -186,13 +183,13 @@ class _AsWritten:
         return row_of(fixture, text) if self.columns else {"name": fixture.name, "fixture": text}
 
 
-def _learn(options: ImportOptions, again: bool, shard: Shard) -> Iterator[_Found | Row]:
-    """Yield what the conversations of a shard teach; each is left for `_finish`.
+def _learn(options: ImportOptions, again: bool, shard: Shard) -> Iterator[Any]:
+    """Yield what the conversations of a shard teach, and copies; each is left for `_finish`.
 
     Where the output is a corpus, only their digests are: what lies beside it may be in a store
     that nobody shall see a conversation in before it is scrubbed.
     """
-    taught = TextPasses(*options.scrubbing) if options.scrubbing else None
+    taught = _text_passes(options)
     left: _Read | bytes
     for index, number, outcome in _outcomes(options, again, shard):
         left = outcome
@@ -205,7 +202,7 @@ def _learn(options: ImportOptions, again: bool, shard: Shard) -> Iterator[_Found
                     yield copy_of((shard.items[index].place, number), fixture)
                 left = _digest(fixture) if again else outcome
             except Exception as error:
-                left = Defect.of(error, "the import")
+                left = Failure.of(error)
         yield Row((index, number, left))
     if taught:
         yield taught.vocabulary
@@ -218,17 +215,14 @@ def _finish(
     again = as_written.again
     read = shard.rows("learn") if shared and not again else _outcomes(options, again, shard)
     learnt = {row[:2]: row[2] for row in shard.rows("learn")} if shared and again else {}
-    vocabulary, without = shared.get() if shared else (Vocabulary(), frozenset())
-    taught = None
-    if options.scrubbing:
-        taught = TextPasses(*options.scrubbing)
-        taught.vocabulary = vocabulary
+    vocabulary, without = shared.get() if shared else (None, frozenset())
+    taught = _text_passes(options, vocabulary)
     for index, number, outcome in read:
         place, made = shard.items[index].place, cast(Outcome, outcome)
         left = learnt.pop((index, number), None)
         if (place, number) in without:
-            made = ""
-        elif isinstance(left, Defect):
+            made = Failure("")
+        elif isinstance(left, Failure):
             made = left
         elif isinstance(outcome, _Built):
             try:
@@ -238,18 +232,26 @@ def _finish(
                 yield Row(as_written.row(fixture))
                 if not as_written.explained:
                     made = replace(made, left_out=())
-            except NotScrubbedError as error:
-                made = Defect(str(error))
-            except DataError as error:
-                made = str(error)
             except OSError:
                 raise
             except Exception as error:
-                made = Defect.of(error, "the import")
+                made = Failure.of(error)
         yield index, made
     if gone := [index for (index, _), left in learnt.items() if isinstance(left, bytes)]:
         places = dict.fromkeys(shard.items[index].place for index in gone)
         raise DataError(f"{', '.join(places)}: changed while it was read")
+
+
+def _text_passes(
+    options: ImportOptions, vocabulary: "Vocabulary | None" = None
+) -> "TextPasses | None":
+    if options.scrubbing is None:
+        return None
+    from compression_eval.conversations.scrubbing import TextPasses
+
+    taught = TextPasses(*options.scrubbing)
+    taught.vocabulary = vocabulary or taught.vocabulary
+    return taught
 
 
 def _digest(fixture: Fixture) -> bytes:
@@ -263,21 +265,23 @@ def _outcomes(
     for index, item in enumerate(shard.items):
         number = -1
         for outcome in _read(item, options):
-            if again and isinstance(outcome, Unread):
+            if again and isinstance(outcome, Failure) and outcome.outside:
                 raise DataError(f"{item.place}: {outcome.reason}")
             number += not isinstance(outcome, Recognised)
             yield index, number, outcome
 
 
 def _finished(
-    read: _Built, place: str, options: ImportOptions, taught: TextPasses | None
+    read: _Built, place: str, options: ImportOptions, taught: "TextPasses | None"
 ) -> tuple[Fixture, ReadConversation]:
     fixture, left_out = read.built.fixture, read.built.left_out
     known = identity(fixture)
     cuts, moved = find_cuts(fixture, options.cuts)
     notes = [*read.built.notes, *moved]
-    fixture, report = fixture.model_copy(update={"cuts": cuts}), Report()
+    fixture, report = fixture.model_copy(update={"cuts": cuts}), None
     if options.scrubbing is not None:
+        from compression_eval.conversations.scrubbing import audit, scrub
+
         settings, pseudonyms = options.scrubbing
         done = scrub(fixture, settings, pseudonyms, taught)
         if findings := audit(done.fixture, settings, done):
@@ -315,12 +319,20 @@ class Import:
         self._refused: set[Key] = set()
         self._columns = False
         self.overview = Overview()
-        self.report = Report()
+        self._report: Report | None = None
 
     @property
     def imported(self) -> int:
         """How many conversations became fixtures."""
         return len(self._written)
+
+    @property
+    def replaced(self) -> tuple[list[str], int]:
+        """What scrubbing replaced, as the lines of a table, and how often in all."""
+        if self._report is None:
+            return [], 0
+        count = sum(entry.replacements for entry in self._report.entries.values())
+        return self._report.table(), count
 
     def work(self, inputs: Sequence[Input], out: Path, engine: Engine, *, force: bool) -> Work:
         """Return the work whose output is a Parquet file, by its suffix, or a folder of files."""
@@ -337,12 +349,13 @@ class Import:
         as_written = _AsWritten(self._columns or work.keeps, self._explain is not None, work.keeps)
         with work.opened():
             if options.reads_twice:
-                copies, taught = Copies(), list[Vocabulary]()
+                copies, taught = Copies(), list["Vocabulary"]()
                 for shard in work.stage("learn", partial(_learn, options, work.keeps)):
                     for found in shard.results("learn"):
                         copies.add(found) if isinstance(found, Copy) else taught.append(found)
                 without = copies.shorter()
-                shared = work.engine.share((Vocabulary.of(taught), frozenset(without)))
+                whole = type(taught[0]).of(taught) if taught else None
+                shared = work.engine.share((whole, frozenset(without)))
             for shard in work.stage("import", partial(_finish, options, as_written, shared)):
                 take = work.taker(shard, "import")
                 for index, found in groupby(shard.results("import"), key=itemgetter(0)):
@@ -387,20 +400,19 @@ class Import:
                 continue
             if why := without.get((item.place, index)):
                 self.skip(item.place, why.reason)
-            elif isinstance(outcome, str | Defect):
+            elif isinstance(outcome, Failure):
                 self._refuse(item, index, outcome)
             else:
                 try:
                     self._take(outcome, item.place, take)
-                except DataError as error:
-                    self._refuse(item, index, str(error))
                 except (IsADirectoryError, PermissionError) as error:  # of this one name
                     place = error.filename2 or error.filename
-                    self._refuse(item, index, Defect(f"not written, {place}: {error.strerror}"))
+                    reason = f"not written, {place}: {error.strerror}"
+                    self._refuse(item, index, Failure(reason, fails=True))
                 except OSError:
                     raise  # the output cannot be written to, and so none of the others
                 except Exception as error:
-                    self._refuse(item, index, Defect.of(error, "the import"))
+                    self._refuse(item, index, Failure.of(error))
             index += 1
 
     def skip(self, place: str, reason: str) -> None:
@@ -409,10 +421,10 @@ class Import:
         if self._explain:
             self._explain(skipped_json(place, reason))
 
-    def _refuse(self, item: Input, index: int, reason: str | Defect) -> None:
+    def _refuse(self, item: Input, index: int, failure: Failure) -> None:
         self._refused.add((item.place, index))
-        self.overview.failed += item.named or isinstance(reason, Defect)
-        self.skip(item.place, reason.reason if isinstance(reason, Defect) else reason)
+        self.overview.failed += item.named or failure.fails
+        self.skip(item.place, failure.reason)
 
     def _take(self, read: ReadConversation, place: str, take: Take) -> None:
         name, note = self._names.give(read.identity, place)
@@ -428,7 +440,9 @@ class Import:
             raise DataError(f"its name is that of a conversation of {self._written[name]}")
         take(name)
         self._written[name] = place
-        self.report.add(read.report)
+        if self._report and read.report:
+            self._report.add(read.report)
+        self._report = self._report or read.report
         self.overview.add(read.overview, name)
         for each in (note, *read.notes):
             if each:
@@ -452,21 +466,22 @@ def _read(item: Input, options: ImportOptions) -> Iterator[_Read]:
                 try:
                     built = build(conversation, images=options.images)
                     if built.missing and not options.allow_missing:
-                        yield Defect(f"{built.missing}; --allow-missing imports the others")
+                        reason = f"{built.missing}; --allow-missing imports the others"
+                        yield Failure(reason, fails=True)
                     else:
                         yield _Built(conversation.format, built)
                 except DataError as error:
                     part = f" (part {conversation.part})" if conversation.part else ""
-                    yield f"{error}{part}".replace(str(path), item.place)
+                    yield Failure(f"{error}{part}".replace(str(path), item.place))
                 except Exception as error:  # the others of the file can still be built
-                    yield Defect.of(error, "the import")
+                    yield Failure.of(error)
     except (DataError, OSError, MemoryError, RecursionError) as error:
-        text, ours = why_not(error, item, path), isinstance(error, DataError)
+        ours = isinstance(error, DataError)
         cause = error.__cause__ if ours else error
-        unread = _is_outside(cause) or (ours and cause and not here)
-        yield Unread(text) if unread else text
+        outside = bool(_is_outside(cause) or (ours and cause and not here))
+        yield Failure(why_not(error, item, path), fails=outside, outside=outside)
     except Exception as error:  # a reader's defect must not end the import of a whole corpus
-        yield Defect.of(error, "the reader")
+        yield Failure.of(error, "the reader")
 
 
 def why_not(error: Exception, item: Input, path: Path) -> str:

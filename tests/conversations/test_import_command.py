@@ -457,11 +457,11 @@ def test_a_key_gives_the_same_stand_ins_as_it_does_to_scrub() -> None:
 
 
 def test_what_the_audit_still_finds_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    from compression_eval.conversations import pipeline
+    from compression_eval.conversations import scrubbing
     from compression_eval.conversations.scrubbing import AuditFinding
 
     finding = AuditFinding("messages[1].content", "emails", "email", "a@b")
-    monkeypatch.setattr(pipeline, "audit", lambda *_: [finding])
+    monkeypatch.setattr(scrubbing, "audit", lambda *_: [finding])
     chat("in/a.json")
     done = run("in", "--scrub", "default")
     assert done.exit_code == 1

@@ -3,7 +3,6 @@
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
 from compression_eval.conversations.scrubbing.scrubber import (
     AuditFinding,
-    NotScrubbedError,
     Scrubbed,
     audit,
     paraphrase_first_message,
@@ -24,7 +23,6 @@ __all__ = [
     "ALL_PASSES",
     "PROFILES",
     "AuditFinding",
-    "NotScrubbedError",
     "Pseudonyms",
     "Report",
     "ScrubSettings",

@@ -30,7 +30,6 @@ from compression_eval.conversations.corpus import (
 )
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
 from compression_eval.conversations.scrubbing.scrubber import (
-    NotScrubbedError,
     audit,
     paraphrase_first_message,
     scrub,
@@ -48,7 +47,7 @@ from compression_eval.conversations.scrubbing.texts import (
 from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
 from compression_eval.conversations.sources import Input
 from compression_eval.engine import Engine, Shared, jobs_option
-from compression_eval.errors import DataError
+from compression_eval.errors import DataError, NotScrubbedError
 from compression_eval.fixtures.banks import ProbeBank, bank_faults
 from compression_eval.fixtures.checking import bank_findings
 from compression_eval.fixtures.finding_files import BANK_SUFFIX

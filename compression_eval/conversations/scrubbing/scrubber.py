@@ -22,7 +22,12 @@ from compression_eval.conversations.scrubbing.texts import (
     rewritten,
     shape,
 )
-from compression_eval.errors import DataError, describe_validation_error, shorten
+from compression_eval.errors import (
+    DataError,
+    NotScrubbedError,
+    describe_validation_error,
+    shorten,
+)
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.models import Fixture, Open
 from compression_eval.text.thinking import split_thinking
@@ -40,10 +45,6 @@ _TRUNCATION_NOTE = "\n[{left_out} of {total} characters left out]"
 
 _MAX_ROUNDS = 8
 _Model = TypeVar("_Model", bound=BaseModel)
-
-
-class NotScrubbedError(DataError):
-    """A conversation that cannot be scrubbed: something would be left in it."""
 
 
 @dataclass(frozen=True)
