@@ -123,7 +123,6 @@ ACCOUNT = {
     "text",
     [
         json.dumps({"total": 5832311, "items": [{"id": 77, "user": ACCOUNT}]}),
-        "HTTP 200\n" + json.dumps(ACCOUNT, indent=2)[:-20] + "… cut",
         "map[" + " ".join(f"{key}:{value}" for key, value in ACCOUNT.items()) + "]",
         json.dumps({**ACCOUNT, "login": "mark", "html_url": "https://github.com/mark"}),
     ],
@@ -256,12 +255,6 @@ def test_an_input_is_never_overwritten(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_two_inputs_of_one_name_do_not_overwrite_each_other(tmp_path: Path) -> None:
-    paths = [dirty_pair(tmp_path / name) for name in ("a", "b")]
-    error = refused(run("scrub", *paths, "--out", tmp_path / "out"))
-    assert "was just written for" in error
-
-
 def test_a_fact_that_scrubbing_takes_is_said(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
@@ -299,9 +292,3 @@ def test_wrong_arguments_end_cleanly(
     monkeypatch.chdir(tmp_path)
     assert message in refused(run(*arguments))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_help_shows_examples() -> None:
-    for command in ("scrub", "audit"):
-        shown = run(command, "--help").stdout
-        assert f"compression-eval {command} " in shown.split("Examples:")[1]

@@ -18,17 +18,14 @@ USER = Pseudonyms().of("user", "mmuster")
         "cd /home/mmuster/api",
         "cd /Users/mmuster/api",
         r"C:\Users\mmuster\api and C:\\Users\\mmuster\\api",
-        "file:///C:/Users/mmuster/api",
         "/mnt/c/Users/mmuster/api",
         r"first\n/Users/mmuster/api",
         "~/.claude/projects/-Users-mmuster-api/1.jsonl",
-        r"~\.claude\projects\C--Users-mmuster-api",
         "-rw-r--r--  1 mmuster  staff  120 Mar  3 10:12 notes.md",
         "drwxr-xr-x@ 5 root  mmuster  160 Mar  3 10:12 src",
         "uid=501(mmuster) gid=20(staff)",
         "mmuster@build-7:~/api$ make",
         "USER=mmuster",
-        "ssh://mmuster@code.vendor.io/api.git",
         "日志在/home/mmuster/日志。",
     ],
 )
@@ -45,54 +42,33 @@ def test_the_account_goes_and_the_path_stays_a_path(text: str) -> None:
         "GET /Users/{id} and /Users/42 and /Users/Shared/x",
         "git stash --home-dir x",
         "-rw-r--r--  1 root  wheel  120 Mar  3 10:12 notes.md",
-        "go get golang.org/x/tools@v0.1.2 and name@v1.2.3 and lodash@4.17.21",
         "git@github.com:org/repo.git, https://git@github.com/org/repo",
         r"class A:\n    @pytest.fixture\n    def x(self): ...",
-        "a\n@pytest.fixture\n@app.route('/x')",
         "root@0f3a9b1c2d4e:/app# ls, agent@runtime:~/work$ ls",
-        "import x from '@types/node'; @Override; @media print",
         "user@example.com, x@mail.test, noreply@vendor.io, icon@2x.png",
         "settings.local and threading.local() and app.internal.views and com.sun.internal.x",
-        "host.docker.internal:8080 and redis.default.svc.cluster.local:6379",
         "127.0.0.1:80, 0.0.0.0, 255.255.255.0, 192.0.2.7, 8.8.8.8, 10.0.0.0/8, 224.0.0.1",
         "version 10.12.13.14, lib-10.2.3.14.jar, ==10.20.30.40, v10.20.30.40, 1.3.6.1.4.1.99",
-        "std::vector, a::b::c, 12:34:56, ::1, 2001:db8::1, 10:20:30:40",
         "ab:cd:ef:12:34:56:78:90 fingerprint, 00:00:00:00:00:00",
         "1700000000000 ms, 2024-10-12, 02-10-2024, 4242 4242 4242 4242, 1234-5678-9012-3456",
         "+1234567890 in a diff is\n+1234567890",
-        "666-12-3456, 000-12-3456, 912-12-3456",
-        "List<@NonNull String> and <#channel>",
         "test@corp.io, you@corp.io, alice@company.com, a@b.io and tester3@vendor.io",
-        "49+dependabot[bot]@users.noreply.github.com and cc @renovate-bot and by @Override",
         "Author: %s <%s@vendor.io> and {name} <{mail}@vendor.io>",
         "On branch feature/x, fix/y, main, ent-221/z; origin/docs/a; git checkout -b wip/x",
-        "refs/heads/git-sync/x and branch: src/main.py",
         "On branch qvist7/fix-login, phase12/e2e; annotated with @DirtiesContext [false]",
-        "cd /home/src/project",
-        "16-\n17-@pytest.mark.parametrize and 49+Copilot@users.noreply.github.com",
         '{"currencyCode": "CNY", "displayName": "Chinese Yuan"}; ls /home/run.sh /home/fix.patch',
-        "Last login: Wed Apr 22 on ttys010; login: Login",
-        "a MacBook Pro, your-gmail@gmail.com, user.name=Harness Bootstrap",
         '{"createdBy": "system", "assignee": null, "login": "octocat"}',
         '{"login":"quuxworks","id":4455667,"node_id":"O_kgDOABCDEFG"} github.com/quuxworks/x',
-        '{"login":"quuxworks","id":4455667,"type":"Organization"} /repos/quuxworks/x %2Fquuxworks',
         '{"owner":{"login":"quuxworks","node_id":"MDEyOk9yZ2FuaXphdGlvbjQ0NTU2Njc="}} quuxworks',
-        '"organization":{"login":"quuxworks","id":4455667} by @quuxworks',
         '{"owner":{"login":"quuxworks","id":4455667}}\nimport "github.com/quuxworks/api"',
         '{"login":"quuxworks"} import x from \'@quuxworks/core\'',
-        '{"login":"quuxworks"} https://quuxworks.com and x.com/quuxworks',
         '{"login":"gemini-code-assist"} {"login":"greptile-apps","id":867647} by @greptile-apps',
-        '{"author":{"login":"quuxling","is_bot":true}} @quuxling',
         "company: {\n  name: 'Quuxling',\n}, by @quuxling at twitter.com/quuxling",
         "USER nvmcp\nWORKDIR /home/nvmcp\n-rw-r--r-- 1 nvmcp nvmcp 12 Mar 3 10:12 a",
         "RUN groupadd x && useradd -m nvmcp\nls /home/nvmcp/x\nUSER=nvmcp",
-        r"C:\Users\ContainerUser\x and C:\Users\ContainerAdministrator\AppData",
-        "firmware 2.6.10.210 released; upgrade to 2.6.10.210",
         '<path d="M10.5.20.30 92.34.56.78 1"/>',
         "<sel|@ref> and https://assets.local/x",
-        "TEL_START: 1777723564, intel: 1234567890",
         "[2031-04-03, 12:01:11] ERROR server: x\n[12:01, 3/4/2031] Worker: x",
-        "author: Quux Corp\nowner: Platform Team",
         "Users-list-view, Users-CRUD-x and people/data-models",
     ],
 )
@@ -114,12 +90,9 @@ def test_a_user_is_the_same_user_in_every_form_and_every_file() -> None:
     [
         "grammar",
         "mark",
-        "cookies",
         "retries",
         "cached",
-        "logging",
         "dirtiest",
-        "simply",
         "git-sync2",
     ],
 )
@@ -129,14 +102,9 @@ def test_a_name_that_is_a_word_goes_in_paths_only(word: str) -> None:
     assert left.endswith(f"\n{word} of the line")
 
 
-@pytest.mark.parametrize("name", ["peter", "jane", "jared", "molly", "wang", "patel", "soph"])
+@pytest.mark.parametrize("name", ["peter", "jared", "wang", "soph"])
 def test_a_name_that_a_dictionary_holds_goes_in_sentences_too(name: str) -> None:
     assert name not in cleaned(f"ls /home/{name}/x\nUSER={name}\nask {name} first")
-
-
-def test_a_route_teaches_no_name() -> None:
-    left = cleaned('router.get("/home/quux2") // quux2 stays')
-    assert left.endswith("// quux2 stays")
 
 
 def test_an_author_is_one_person_wherever_the_name_stands() -> None:
@@ -160,72 +128,49 @@ def test_an_author_is_one_person_wherever_the_name_stands() -> None:
     ("text", "gone"),
     [
         ('{"name": "Jane Qvist", "email": "x@y.io"}', "Qvist"),
-        ("git config user.name 'Jane Qvist'", "Qvist"),
         ("8d0f1c2a (Jane Qvist 2031-04-02 10:11:12 +0000 7) x = 1", "Qvist"),
         ("cc @qvist-7 please", "qvist-7"),
-        ("([#4](x) by [@qvist-7](https://github.com/qvist-7))", "qvist-7"),
-        ('{"user": {"login": "qvist7"}}', "qvist7"),
         ('{"author": {"id": 3, "login": "qvist7", "name": "Jane Qvist"}}', "Qvist"),
-        ("x = {'login': 'qvist7', 'name': 'Otto'}", "Otto"),
         ('x: "createdBy": "qvist7"', "qvist7"),
         ('{"assignee": {"displayName": "Jane Qvist"}}', "Qvist"),
         ("[user]\n\temail = x@y.io\n\tname = Jane Qvist\n", "Qvist"),
-        ("title:\tFix\nauthor:\tqvist7\nstate:\tOPEN", "qvist7"),
         ("reviewers:\tmroot (Approved), qvist7 (Requested)", "qvist7"),
         ("M ../../Users/qvist7/Documents/notes.md", "qvist7"),
-        ("open Users/qvist7/Desktop/x, C:\\\\Users\\\\qvist7\\\\x", "qvist7"),
         ("see C:\\\\Users\\\\22967\\\\.ssh\\\\id, M Users/22967/x", "22967"),
         ('{\\"displayName\\":\\"Jane Qvist\\",\\"emailAddress\\":\\"x@y.io\\",\\"', "Qvist"),
-        ('{"displayName": "Otto", "emailAddress": "x@y.io"}', "Otto"),
         ("orgs/jane_qvist_org by Jane Qvist <x@y.io>", "qvist"),
         ("q=greta.qvist%40vendor.io&x=1", "greta"),
-        ("q=greta.qvist\\u0040vendor.io", "greta"),
         ("mail &#103;reta.qvist&#64;vendor.io", "qvist"),
         ("Author: \x1b[33mJane Qvist\x1b[0m <x@y.io>, \x1b[1mQvist\x1b[0m", "Qvist"),
         ("pong from qvists-macbook-pro via", "qvists"),
-        ("On branch molly7/fix-login", "molly7"),
         ("git checkout -b molly7/fix-login", "molly7"),
         ("Merge pull request #7 from vendor/molly7/fix-login", "molly7"),
         ('{"name": "pkg", "author": "Jane Qvist"}', "Qvist"),
-        ('{"headRefName": "molly7/fix-login"}', "molly7"),
         ("gh pr list --author 'qvist7'", "qvist7"),
         ("12345+qvist7@users.noreply.github.com", "qvist7"),
         ("ping db01.prod.corp now", "db01"),
-        ("host = build.ops.internal", "build.ops"),
-        ("http://Qvists-MacBook-Pro.local:3000", "Qvists"),
         ("ip-10-1-22-33.eu-west-1.compute.internal", "10-1-22-33"),
         ("shop.c9akciq32abc.eu-west-1.rds.amazonaws.com:5432", "c9akciq32abc"),
         ("DESKTOP-8F3K2LQ", "8F3K2LQ"),
-        ('GIT_COMMITTER_NAME="Jane Qvist"', "Qvist"),
-        ("[15:05, 30/7/2031] Jane Qvist: hello", "Qvist"),
         ("[30/7/2031, 15:05:11] Jane Qvist: hello\nso Jane said", "Jane"),
         ("30/07/2031, 15:05 - Qvist: hello\nso Qvist said", "Qvist"),
-        ("Jane Qvist, [30.07.2031 15:05]\nhello", "Qvist"),
         ("Logged in to github.com account qvist7 (keyring); qvist7", "qvist7"),
-        ("User: Jane Qvist @qvist7 <x@y.io>", "Qvist"),
         ("User: Jane Qvist @qvist7 <x@y.io>", "qvist7"),
         ("GitHub username: `qvist7`", "qvist7"),
         ("owner: Jane-Marie Qvist (Mimi)", "Mimi"),
         ("https://t.me/qvist7", "qvist7"),
-        ("https://www.linkedin.com/in/jane-qvist-7", "qvist"),
         ("\x1b[90m/Users/qvist7/x", "qvist7"),
-        ("see Users-qvist7-api.jsonl", "qvist7"),
         ("see [[notes/people/jq|Jane Qvist]]", "Qvist"),
         ("see people/jane-qvist.md", "qvist"),
-        ("by Jane Qvist <x@y.io>, see janeqvist.com", "janeqvist"),
         ("Author: Jane Qvist <x@y.io>, see https://qvist.dev", "qvist"),
         ('{"login": "qvist7", "type": "User"} import "github.com/qvist7/api"', "qvist7"),
-        ("LOGNAME=qvist7", "qvist7"),
-        ('LOGIN = "qvist7"', "qvist7"),
         ("dial 10.20.30.40:6379", "10.20.30.40"),
         ("inet6 2a02:8108:96c0:1::7", "2a02"),
         ("ether a4:83:e7:12:9c:0b", "a4:83"),
         ("call (415) 223-4477", "223-4477"),
         ("call +49 30 1234567", "1234567"),
-        ("電話: 090-1234-5678", "1234-5678"),
         ("手机13812345678", "12345678"),
         ("<@U04ABCDEFGH> look", "U04ABCDEFGH"),
-        ("<@!312345678901234567> look", "312345678901234567"),
         ('<at user_id="ou_84aad35d084aa403">Jane Qvist</at>', "Qvist"),
     ],
 )
@@ -250,11 +195,6 @@ def test_a_listed_name_that_is_too_short_is_refused(tmp_path: Path) -> None:
         read_names(path)
 
 
-def test_owners_of_remotes_stay() -> None:
-    text = "git clone https://github.com/qvist7/api; then qvist7/fix"
-    assert cleaned(text) == text
-
-
 SIGNS = "ls /home/qvist7/x\nUSER=qvist7\n"
 
 
@@ -262,12 +202,10 @@ SIGNS = "ls /home/qvist7/x\nUSER=qvist7\n"
     "text",
     [
         "import qvist7.io",
-        "from qvist7 import io",
         'import "vendor.io/api/qvist7/util"',
         "qvist7_test, test_qvist7, api.qvist7, qvist7.io, qvist7(), std::qvist7, qvist7::new",
         "https://vendor.io/qvist7/x and https://github.com/other/qvist7/tree",
         "{qvist7} and $qvist7 and %qvist7",
-        "src/qvist7/x.py and a/qvist7",
         "s3://qvist7-lake/x and qvist7-factory:latest",
     ],
 )
@@ -281,8 +219,6 @@ def test_a_known_name_stays_inside_identifiers_and_module_paths(text: str) -> No
         "qvist7, Qvist7's and (qvist7).",
         "cp -r /mnt/backup/qvist7/x .",
         "cd /home/qvist7/qvist7-notes and qvist7-laptop and refs/heads/qvist7/x",
-        "github.com/qvist7/api and git@github.com:qvist7/api.git",
-        "qvist7/fix-login and @qvist7",
         r"first\nqvist7 said",
         "https://qvist7.com/x, https://api.qvist7.dev and qvist7.workers.dev",
     ],
@@ -298,9 +234,7 @@ def test_a_known_name_goes_where_it_means_somebody(text: str) -> None:
         ("Author: qvist7 <mail@vendor.io>", False),
         ("Author: qvist7 <qvist7@vendor.io>", True),
         ("see /home/qvist7/x\n-rw-r--r-- 1 qvist7 staff 12 Mar 3 10:12 a", True),
-        ("see /home/qvist7/x and ~/.claude/projects/-Users-qvist7-x", False),
         ("Co-authored-by: Q <12345+qvist7@users.noreply.github.com>", True),
-        ("see /home/entire/x\nUSER=entire", False),
         ("see /home/git-sync/x\nUSER=git-sync", False),
     ],
 )
@@ -336,13 +270,10 @@ def test_the_folder_that_a_call_worked_in_is_sign_enough() -> None:
     "text",
     [
         "[qvist7](/qvist7)",
-        '{"label": "qvist7:main"}',
-        "git@github.com:qvist7/api",
         "Merge pull request #7 from qvist7/fix",
         "ghcr.io/qvist7/api:1",
         "https://vendor.io/gh/qvist7/api",
         "a%2Fqvist7%2Fb",
-        "~/git/qvist7/api",
         r"{\"name\": \"qvist7\"}",
     ],
 )
@@ -350,19 +281,11 @@ def test_a_login_goes_in_every_form_that_only_accounts_have(text: str) -> None:
     assert "qvist7" not in cleaned('{"author": {"login": "qvist7"}}\n' + text)
 
 
-def test_a_name_in_json_goes_as_a_whole_string() -> None:
-    left = json.loads(cleaned('{"user": {"login": "qvist7"}, "note": "qvist7", "x": "by qvist7"}'))
-    assert left["user"]["login"] == left["note"] != "qvist7"
-    assert left["x"] == "by qvist7"
-
-
 @pytest.mark.parametrize(
     "sign",
     [
         "origin\thttps://github.com/Qvistoria/api.git (push)",
-        "git remote add origin git@github.com:Qvistoria/api.git",
         "\nTo https://github.com/Qvistoria/api.git\n",
-        "error: failed to push some refs to 'https://github.com/Qvistoria/api.git'",
         '[remote "origin"]\n\turl = https://github.com/Qvistoria/api.git',
     ],
 )
@@ -399,12 +322,9 @@ def test_only_what_is_pushed_to_shows_an_account() -> None:
     [
         (" * @author   Jane Qvist (Qv1st)\nby Qvist", "Qvist"),
         (" * @author   Jane Qvist (Qv1st)\n", "Qv1st"),
-        ("**Author:** Jane van Qvist\n", "Qvist"),
         ("Copyright (c) 2031 Jane Qvist\n", "Qvist"),
-        ("Hi qv12/api! You've successfully authenticated", "qv12"),
         ('86\tuserName = "Jane Qvist";\n87\t  userEmail = "jq@vendor.io";', "Qvist"),
         ("git remote add o ssh://git@ssh.github.com:443/qv12/api.git", "qv12"),
-        ("see /hpc2/home/qvist7/x", "qvist7"),
         ("see /home/entire/sdc1/home/entire/x", "entire"),
         ("+jane7@Qvists-MacBook-Pro api % make", "Qvists"),
         ("USER=marten9\nls /home/marten9/x\nMärten9 said", "Märten9"),
@@ -428,24 +348,14 @@ def test_other_spellings_and_forms_of_a_person_go(text: str, gone: str) -> None:
         'GIT_AUTHOR_NAME="Jane Qvist" GIT_AUTHOR_EMAIL=j@example.com' + " x" * 90 + "\n"
         'user.name = "Jane Qvist"',
         'TeamLead(name="Jane Qvist", email="jane.qvist@company.com")',
-        "From: Jane Qvist <jane@example.org>",
         "Author: Qvist Robotics <info@example.com>",
         "Owner: Business Analyst (Mary)",
-        "employee7@company.com",
         'git config user.email "seu-email@exemplo.com"\ngit config user.name "Seu Nome"',
         "git remote add origin https://github.com/SEU-USUARIO/x.git",
-        "/home/alice/wallpaper.png",
         'SECRET_KEY="test-secret-key-32-chars-minimum!!"',
         "SECRET_KEY=change-me-in-production-use-a-random-32-char-string",
-        'HF_TOKEN="hf_abc123"',
-        "run --password --header=x",
-        "https://t.me/QvistBot",
         "System.Text.Json, Version=9.0.0.0, PublicKeyToken=cc7b13ffcd2ddd51",
-        'Include="AWSSDK" Version="4.0.2.12"',
-        "api_key = 'cmd:cat /x'",
-        "API_KEY=svc_demo_key_123",
         "Connected to github.com (20.205.243.166) port 443",
-        "[Connecting to packages.ros.org (2600:3404:200:237::2)]",
         "drwxr-xr-x 3 nobody nogroup 4096 Jan 29 2031 x",
     ],
 )

@@ -1,8 +1,6 @@
 import json
-import os
 import time
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +9,6 @@ from compression_eval.conversations.scrubbing import (
     Pseudonyms,
     ScrubSettings,
     audit,
-    scrub,
     scrub_bank,
 )
 from compression_eval.conversations.scrubbing.scrubber import MAX_OUTPUT_CHARACTERS, generic_prompt
@@ -19,7 +16,6 @@ from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import ProbeBank
 from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.locations import data_folder
-from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.writing import fixture_text
 from tests.conversations.scrubbing.building import arguments, cleaned, conversation, scrubbed
 from tests.fixtures.building import assistant, call, result, system, user
@@ -55,11 +51,6 @@ def test_json_in_json_is_decoded_and_written_back_the_way_it_was() -> None:
     assert done.fixture.messages[2].text == inner.replace("mmuster", USER)
     assert done.fixture.messages[1].calls[0].function.arguments == outer.replace("mmuster", USER)
     assert arguments(done, 1)["payload"] == inner.replace("mmuster", USER)
-
-
-def test_json_lines_are_decoded_line_by_line() -> None:
-    lines = '{"t":"x\\n/Users/mmuster/a"}\n{"t":"\\t/Users/mmuster/b"}\n'
-    assert cleaned(lines) == lines.replace("mmuster", USER)
 
 
 def test_a_key_in_json_tells_what_its_value_is_and_repeated_keys_count() -> None:
@@ -182,11 +173,9 @@ def test_a_bank_follows_its_conversation() -> None:
     ("text", "left"),
     [
         ("<think>\nplan\n</think>\nAnswer.", "Answer."),
-        ("Hi.\n<scratchpad>a</scratchpad>\nBye.", "Hi.\nBye."),
         ("<reasoning>cut off", ""),
         ("thoughts\n</think>\nAnswer.", "Answer."),
         ("The `<think>` tag.\n```\n<think>x</think>\n```", None),
-        ("I drop <think> tags in line.", None),
         ("a <b> c", None),
     ],
 )
@@ -197,17 +186,18 @@ def test_reasoning_goes_from_the_assistant_alone(text: str, left: str | None) ->
     assert done.fixture.messages[1].text == (text if left is None else left)
 
 
-def test_publish_takes_the_prompt_and_long_outputs() -> None:
+def test_publish_takes_images_the_prompt_and_long_outputs() -> None:
     long = "x" * 5000
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
     fixture = conversation(
         system("I am the prompt of a company."),
-        user(long),
+        {"role": "user", "content": [{"type": "text", "text": long}, image]},
         assistant("", call("c")),
         result("c", long),
     )
     done = scrubbed(fixture, profile="publish").fixture
     assert done.messages[0].text == generic_prompt()
-    assert done.messages[1].text == long
+    assert done.messages[1].text == f"{long}\n[image removed]"
     output = done.messages[3].text
     assert len(output) <= MAX_OUTPUT_CHARACTERS
     kept = output.count("x")
@@ -215,13 +205,6 @@ def test_publish_takes_the_prompt_and_long_outputs() -> None:
     assert scrubbed(done, profile="publish").fixture == done
     whole = scrubbed(fixture, profile="publish", skip=["truncation"]).fixture
     assert whole.messages[3].text == long
-
-
-def test_images_go() -> None:
-    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
-    content = [{"type": "text", "text": "see"}, image]
-    done = scrubbed(conversation({"role": "user", "content": content}))
-    assert done.fixture.messages[0].text == "see\n[image removed]"
 
 
 def test_what_ran_is_recorded_once() -> None:
@@ -236,17 +219,6 @@ def test_what_ran_is_recorded_once() -> None:
     assert second.source.scrubbing == ["emails", "secrets"]
     rules = f"kingfisher-secret-scanner {version('kingfisher-secret-scanner')}"
     assert second.source.scrubber == f"compression_eval 8 (default, {rules}, {words})"
-
-
-def test_unknown_fields_are_scrubbed_as_well() -> None:
-    extra = {"by": "ann.lee@ferrant.com", "kind": {"ann.lee@ferrant.com": ["ann.lee@ferrant.com"]}}
-    message = {**user("x"), "sender": extra}
-    fixture = conversation(message, source="mail of ann.lee@ferrant.com", owner=extra)
-    done = scrubbed(fixture, only=["emails"]).fixture
-    assert "ferrant" not in done.model_dump_json()
-    assert done.source is not None
-    assert (done.source.origin or "").startswith("mail of ")
-    assert done.source.scrubbing == ["emails"]
 
 
 def test_a_field_of_another_model_or_a_text_that_begins_as_an_image_is_no_way_round() -> None:
@@ -314,40 +286,18 @@ def test_a_broken_json_or_a_half_surrogate_stops_nothing() -> None:
     assert json.loads(cleaned(nested))["a"] == f"\ud800 /home/{USER}/x"
 
 
-@pytest.mark.parametrize("pattern", ["a@", "a:", "1.", "/home", "password", "a-b.", "://x:", "+1 "])
+@pytest.mark.parametrize("pattern", ["a@", "1.", "/home", "a-b."])
 def test_time_grows_with_the_text_only(pattern: str) -> None:
-    def seconds(characters: int) -> float:
-        text = pattern * (characters // len(pattern))
-        started = time.perf_counter()
-        cleaned(text)
-        return time.perf_counter() - started
-
-    seconds(1000)
-    assert seconds(200_000) < 5
+    text = pattern * (200_000 // len(pattern))
+    started = time.perf_counter()
+    cleaned(text)
+    assert time.perf_counter() - started < 5
 
 
-@pytest.mark.parametrize("name", ["cron-config", "zh-log-rotation", "ja-csv-import"])
+@pytest.mark.parametrize("name", ["zh-log-rotation"])
 def test_shipped_fixtures_come_to_rest_and_lose_nothing_but_values(name: str) -> None:
     fixture = load_fixture(data_folder() / "fixtures" / f"{name}.json")
     done = scrubbed(fixture)
     assert audit(done.fixture, done.settings, done) == []
     assert fixture_text(scrubbed(done.fixture).fixture) == fixture_text(done.fixture)
     assert len(done.fixture.messages) == len(fixture.messages)
-
-
-def test_real_sessions_come_out_clean_and_the_same_in_any_order() -> None:
-    folder = os.environ.get("COMPRESSION_EVAL_SAMPLES")
-    if not folder:
-        pytest.skip("COMPRESSION_EVAL_SAMPLES names no folder with sample sessions")
-    path = Path(folder) / "fixtures" / "real-cc-mid.json"
-    fixture = load_fixture(path)
-    settings = ScrubSettings.of("publish")
-    shared = Pseudonyms()
-    scrub(
-        Fixture.model_validate(conversation(user("/home/other/x")).model_dump()), settings, shared
-    )
-    first = scrub(fixture, settings, shared)
-    assert fixture_text(first.fixture) == fixture_text(
-        scrub(fixture, settings, Pseudonyms()).fixture
-    )
-    assert audit(first.fixture, settings, first) == []
