@@ -18,12 +18,12 @@ from compression_eval.errors import DataError, shorten
 
 _READERS: dict[str, tuple[str, set[str]]] = {
     "claude-code": ("claude_code", {"sessionId"}),
-    "codex": ("codex", {"payload", "instructions"}),
+    "codex": ("codex", {"payload"}),
     "inspect": ("inspect_log", {"PK", "eval"}),
     "goose": ("goose", {"SQ", "role", "working_dir"}),
     "hermes-db": ("hermes:DATABASE_FORMAT", {"SQ"}),
-    "opencode": ("opencode", {"SQ", "info", "projectID"}),
-    "cursor": ("cursor", {"SQ", "role", "tool_call", "apiKeySource"}),
+    "opencode": ("opencode", {"SQ", "info"}),
+    "cursor": ("cursor", {"SQ", "role"}),
     "copilot-cli": ("copilot_cli", {"data"}),
     "atif": ("atif", {"schema_version"}),
     "qwen-code": ("qwen_code", {"sessionId"}),

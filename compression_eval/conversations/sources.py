@@ -55,20 +55,6 @@ _ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTANDARD_METHOD = 93
 """In an archive; the standard library does not know it."""
 
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_ZEROS: dict[tuple[bool, ...], str] = {
-    (False, True) * 4: "utf-16-le",
-    (True, False) * 4: "utf-16-be",
-    (False, True, True, True) * 2: "utf-32-le",
-    (True, True, True, False) * 2: "utf-32-be",
-}
-"""By which of the first eight bytes are zero."""
-
 _HEAD_VALUES = 60
 _ENDS = 4096
 _SPACE = " \t\r\n\x00"
@@ -170,7 +156,7 @@ def find_inputs(named: Sequence[str]) -> list[Input]:
 def _companions(name: str) -> tuple[str, ...]:
     """Return what readers look for beside a file."""
     if name == "api_conversation_history.json":
-        return "ui_messages.json", "context_history.json"
+        return ("ui_messages.json",)
     return (f"{name}-wal",) if name.endswith((".db", ".vscdb")) else ()
 
 
@@ -239,15 +225,9 @@ class SourceFile:
 
     @cached_property
     def encoding(self) -> str:
-        """The encoding, told by its mark or by the zeros of the first characters, as in RFC 4627.
-
-        A JSON file begins with ASCII; what is neither UTF-16 nor UTF-32 is read as UTF-8.
-        """
-        for mark, name in _MARKS:
-            if self.magic.startswith(mark):
-                return name
-        zeros = tuple(byte == 0 for byte in self.magic[:8])
-        return _ZEROS.get(zeros, "utf-8-sig")
+        """UTF-16 if the file begins with its mark, else UTF-8."""
+        marked = self.magic.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        return "utf-16" if marked else "utf-8-sig"
 
     @cached_property
     def head(self) -> list[Any]:

@@ -60,20 +60,6 @@ def test_a_result_without_its_call_and_an_empty_turn_are_left_out_by_name() -> N
     ]
 
 
-def test_parallel_calls_keep_their_ids_and_each_its_result() -> None:
-    both = Draft("assistant", calls=[DraftCall("a", "Read", "{}"), DraftCall("b", "Read", "{}")])
-    built = build(
-        _conversation(
-            Draft("user", ["go"]),
-            both,
-            Draft("tool", ["of b"], call_id="b"),
-            Draft("tool", ["of a"], call_id="a"),
-        )
-    )
-    answers = {m.tool_call_id: m.text for m in built.fixture.messages if m.role == "tool"}
-    assert answers == {"a": "of a", "b": "of b"}
-
-
 def test_an_id_that_the_file_repeats_is_told_apart() -> None:
     built = build(
         _conversation(
@@ -177,11 +163,3 @@ def test_two_calls_of_a_turn_with_one_id_each_keep_their_result() -> None:
     )
     messages = build(conversation).fixture.messages
     assert [(m.tool_call_id, m.text) for m in messages[2:4]] == [("x", "first"), ("x-2", "second")]
-
-
-def test_half_a_surrogate_pair_in_a_summary_becomes_one_too() -> None:
-    user = Draft("user", ["Go"])
-    conversation = _conversation(user)
-    conversation.compactions = [Compaction(user, summary="cut \ud83d", trigger="\udc00")]
-    (compaction,) = build(conversation).fixture.recorded_compactions
-    assert (compaction.summary, compaction.trigger) == ("cut \ufffd", "\ufffd")

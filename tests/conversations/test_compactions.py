@@ -51,12 +51,6 @@ def test_ids_that_a_file_repeats_do_not_mix_in_a_state() -> None:
     assert ids(state_of(history, twice)) == [["c1"], "c1", ["c1-2"], "c1-2"]
 
 
-def test_two_calls_with_one_id_in_a_turn_are_both_answered() -> None:
-    turn = calling("c1", "c1")
-    history = [Draft("user", ["go"]), turn, result("c1", "a"), result("c1", "b")]
-    assert ids(state_of(history, [turn, result("c1", "x"), history[3]])) == [1, "c1", 3]
-
-
 def test_a_kept_call_without_a_result_keeps_what_stands_for_it() -> None:
     turn = calling("c1")
     history = [Draft("user", ["go"]), turn, Draft("assistant", ["on"])]

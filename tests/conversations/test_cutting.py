@@ -2,7 +2,7 @@
 
 import pytest
 
-from compression_eval.conversations.cutting import CutRule, cut_rules, find_cuts
+from compression_eval.conversations.cutting import cut_rules, find_cuts
 from compression_eval.errors import DataError
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.tokens import text_counter
@@ -77,9 +77,3 @@ def test_a_system_prompt_alone_is_never_cut_off() -> None:
 def test_what_is_no_cut(value: str) -> None:
     with pytest.raises(DataError, match=r"--cut: .*; expected auto, end, "):
         cut_rules([value])
-
-
-def test_rules_are_shown_as_they_are_given() -> None:
-    given = ["auto", "end", "120", "0.25", "tokens:50000"]
-    assert [str(rule) for rule in cut_rules(given)] == given
-    assert cut_rules([]) == [CutRule("auto")]

@@ -10,12 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import zstandard
 from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
 from compression_eval.conversations import formats, sources
-from compression_eval.conversations.overview import printable
 from compression_eval.conversations.readers.base import Format
 from compression_eval.conversations.sources import SourceFile
 from compression_eval.fixtures.loading import load_fixture
@@ -84,12 +82,6 @@ def test_the_same_input_gives_the_same_bytes() -> None:
     run(path, "--out", "two")
     assert written("one")[0].read_bytes() == written("two")[0].read_bytes()
     assert run(path, "--out", "one").exit_code == 0, "what is there already is the same"
-
-
-def test_cuts() -> None:
-    done = run(chat("a.json"), "--cut", "3", "--cut", "0.5,end")
-    assert load_fixture(written()[0]).cuts == [2, 4, 9]
-    assert "cut 3: moved back to the boundary at 2" in done.stdout
 
 
 def test_folders_and_patterns() -> None:
@@ -182,16 +174,6 @@ def test_the_wrong_format_named() -> None:
     assert done.exit_code == 1
     assert "a.json: " in done.stdout.partition("Skipped")[2]
     assert written() == []
-
-
-def test_what_is_no_file_is_not_opened() -> None:
-    chat("in/a.json")
-    os.mkfifo("in/pipe")
-    Path("in/link").symlink_to("nothing")
-    done = run("in")
-    assert done.exit_code == 0
-    assert "in/link: cannot be read: No such file" in done.stdout
-    assert "in/pipe: not a regular file" in done.stdout
 
 
 def test_an_unanswered_call_and_a_stray_result_are_told() -> None:
@@ -302,18 +284,6 @@ def test_an_archive_that_unpacks_to_far_more_than_it_holds_is_skipped(stated: in
     assert len(written()) == 1
 
 
-def test_a_compressed_session_that_unpacks_to_far_more_than_it_holds_is_skipped() -> None:
-    line = json.dumps(user("a" * 2**20)).encode() + b"\n"
-    Path("in").mkdir()
-    Path("in/log.jsonl.zst").write_bytes(zstandard.compress(line * 70))
-    chat("in/a.json")
-    done = run("in")
-    assert done.exit_code == 0, done.output
-    size = Path("in/log.jsonl.zst").stat().st_size
-    assert f"in/log.jsonl.zst: {size:,} bytes that unpack to more than 64 MiB" in done.stdout
-    assert len(written()) == 1
-
-
 @pytest.mark.parametrize("ends", [(b"x", b"x"), (b'{"a": "', b'"}'), (b"[1, ", b"]")])
 def test_a_huge_line_that_is_not_json_takes_little_memory(
     ends: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
@@ -342,19 +312,6 @@ def test_other_content_is_not_overwritten_unless_asked_for() -> None:
     assert fixture.read_text() == "mine"
     assert run(path, "--force").exit_code == 0
     assert load_fixture(fixture).messages
-
-
-@pytest.mark.parametrize("force", [(), ("--force",)])
-def test_a_name_that_is_taken_by_a_folder_costs_no_other(force: tuple[str, ...]) -> None:
-    chat("in/a.json")
-    chat("in/b.json", [user("Another."), assistant("Yes.")])
-    run("in/a.json", "in/b.json", "--out", "all")
-    taken, free = (path.name for path in written("all"))
-    Path("out", taken).mkdir(parents=True)
-    done = run("in", "--out", "out", *force)
-    assert f"not written, out/{taken}: Is a directory" in done.stdout
-    assert done.stderr == "Error: 1 could not be imported; see above\n"
-    assert load_fixture(Path("out", free)).messages
 
 
 def test_a_parquet_file() -> None:
@@ -513,9 +470,3 @@ def test_every_sample_becomes_a_fixture_and_every_line_is_known() -> None:
         assert fixture.cuts
         recorded = {c.cut for c in fixture.recorded_compactions if c.kind != "clear"}
         assert not recorded or recorded == set(fixture.cuts)
-
-
-def test_text_from_a_file_cannot_move_the_cursor() -> None:
-    assert printable("a\r\n\x1b[2Jb\u202e") == "a???[2Jb?"
-    assert printable("x" * 300) == "x" * 200 + "…"
-    assert printable("path/to/file", 4, end=True) == "…file"

@@ -138,11 +138,6 @@ def test_a_dataset_of_the_hub_is_read_split_by_split(hub: Path) -> None:
     assert str(built[0].fixture.source.origin).endswith("of org/talks")
 
 
-def test_one_split_of_a_dataset(hub: Path) -> None:
-    assert [shape(one) for one in read("hf:org/talks/test")] == [EXPECTED[:1]]
-    assert len(read("hf:org/talks:default/train")) == 2
-
-
 @pytest.mark.parametrize(
     ("place", "expected"),
     [
@@ -157,13 +152,6 @@ def test_one_split_of_a_dataset(hub: Path) -> None:
 def test_what_cannot_be_opened_is_a_clear_error(hub: Path, place: str, expected: str) -> None:
     with pytest.raises(DataError, match=expected):
         read(place)
-
-
-def test_a_broken_parquet_file_is_a_clear_error(tmp_path: Path) -> None:
-    path = tmp_path / "x.parquet"
-    path.write_bytes(b"PAR1" + b"\x00" * 100)
-    with pytest.raises(DataError, match=r"x\.parquet: cannot be read as a dataset"):
-        read(str(path))
 
 
 @pytest.mark.parametrize(

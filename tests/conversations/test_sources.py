@@ -22,11 +22,6 @@ def test_lines_end_at_line_feeds_only_and_empty_ones_are_passed_over(tmp_path: P
     assert found == [("line 1", {"a": "x\u2028y"}, ""), ("line 4", [1], "")]
 
 
-def test_two_values_on_a_line_are_both_read(tmp_path: Path) -> None:
-    found = _read(tmp_path, b'{"a": 1} {"b": 2}\n')
-    assert found == [("line 1", {"a": 1}, ""), ("line 1, value 2", {"b": 2}, "")]
-
-
 def test_a_torn_last_line_is_named(tmp_path: Path) -> None:
     found = _read(tmp_path, b'{"a": 1}\n{"b": ')
     assert found[1] == ("line 2", None, "not JSON: the file ends within it")
@@ -80,23 +75,10 @@ def test_a_compressed_file_reads_as_if_it_were_not(tmp_path: Path) -> None:
     assert len(source_file(tmp_path / "x.jsonl.zst").head) == 60
 
 
-def test_frames_one_after_another_are_all_read(tmp_path: Path) -> None:
-    half = LINES.index(b"\n", len(LINES) // 2) + 1
-    data = zstandard.compress(LINES[:half]) + zstandard.compress(LINES[half:])
-    assert len(_unpacked(tmp_path, data)) == 5000
-
-
 def test_a_file_that_was_cut_off_says_so(tmp_path: Path) -> None:
     found = _unpacked(tmp_path, zstandard.compress(LINES)[:-10])
     assert found[-1].problem == "the compressed data is cut off here"
     assert all(value.value["n"] == n for n, value in enumerate(found[:-1]))
-
-
-def test_damaged_data_is_named(tmp_path: Path) -> None:
-    found = _unpacked(tmp_path, zstandard.compress(LINES) + b"no frame at all")
-    assert len(found) == 5001
-    assert found[-1].place == "line 5001"
-    assert found[-1].problem == "the compressed data is damaged from here on"
 
 
 def test_a_small_file_may_hold_a_huge_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,7 @@
 """Tasks of Cline, Roo Code and their forks: the Anthropic messages of a task in one JSON list.
 
-The list is a task folder's ``api_conversation_history.json``. Two files beside it are looked into
-if they are there: ``ui_messages.json`` for when the context was cut and for numbers of tokens,
-``context_history.json`` for the notices that Cline puts in place of the first two messages.
+The list is a task folder's ``api_conversation_history.json``. If ``ui_messages.json`` is beside it,
+it tells when the context was cut, and numbers of tokens.
 
 Cline lets the model call a tool with the summary and goes on behind it, or drops a range of
 messages. Roo Code marks the messages that a summary or a truncation hides; which it kept follows
@@ -86,12 +85,11 @@ class _Message:
 class _Task(Reader):
     format = "cline"
 
-    def __init__(self, shown: list[Any], notices: list[Any]) -> None:
+    def __init__(self, shown: list[Any]) -> None:
         super().__init__()
         self._messages: list[_Message] = []
         self._results_in_text = False
         self._shown = [Json(event) for event in shown if isinstance(event, dict)]
-        self._notices = notices
 
     def name_of(self, entry: Json) -> str:
         return label(entry.first("role", "type"))
@@ -238,32 +236,9 @@ class _Task(Reader):
 
     def _opening(self, end: int) -> list[Draft]:
         """Return the first two messages as Cline sends them; the results behind them are cut."""
-        drafts = [draft for place in range(min(2, end)) for draft in self._first(place)]
+        drafts = [draft for message in self._messages[: min(2, end)] for draft in message.shown]
         calls = [call for draft in drafts for call in draft.calls]
         return [*drafts, *(Draft("tool", [NO_RESULT], call_id=call.id) for call in calls)]
-
-    def _first(self, place: int) -> list[Draft]:
-        """Return one of the first two messages, with a notice that stands in place of its text.
-
-        A notice is stored as ``[place, [kind, [[block, [[time, "text", [text], …], …]], …]]]``.
-        """
-        message, texts = self._messages[place], dict[int, str]()
-        for notice in self._notices if message.drafts else ():
-            match notice:
-                case [int(owner), [_, [*blocks]]] if owner == place and not texts:
-                    for block in blocks:
-                        match block:
-                            case [int(number), [[_, "text", [str(text), *_], *_], *_]]:
-                                texts[number] = text
-        if not texts:
-            return message.shown
-        changed = [
-            Json({**block, "text": texts[number]}) if number in texts else block
-            for number, block in enumerate(message.value.listed("content"))
-            if isinstance(block, dict)
-        ]
-        copy = _Message(Line(), Json({**message.value, "content": changed}))
-        return self._drafts(copy, copy.line)
 
     def _dropped(self) -> Iterator[tuple[int, Compaction]]:
         """Yield the places where Cline dropped messages without a summary."""
@@ -397,9 +372,9 @@ def _recognise(source: SourceFile) -> str | None:
     return None
 
 
-def _beside(source: SourceFile, name: str) -> list[Any]:
-    """Return the list in another file of the task's folder; empty if there is none."""
-    path = source.path.with_name(name)
+def _shown_beside(source: SourceFile) -> list[Any]:
+    """Return what the user was shown, from the task's folder; empty if it is not there."""
+    path = source.path.with_name("ui_messages.json")
     if source.path.name != _FILE or not path.is_file():
         return []
     try:
@@ -413,7 +388,7 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
     document = document_of(
         source, _EXPECTED, lambda it: isinstance(it, list) and any(map(_is_message, it))
     )
-    task = _Task(_beside(source, "ui_messages.json"), _beside(source, "context_history.json"))
+    task = _Task(_shown_beside(source))
     task.feed_all("message", document)
     yield with_replaced(task.finish(), source)
 

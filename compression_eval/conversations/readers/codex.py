@@ -17,7 +17,7 @@ from compression_eval.conversations.drafts import (
     Line,
     image_at,
 )
-from compression_eval.conversations.fields import Json, entries, label, origin
+from compression_eval.conversations.fields import Json, entries, origin
 from compression_eval.conversations.readers.base import (
     Table,
     line_format,
@@ -27,7 +27,6 @@ from compression_eval.conversations.readers.base import (
 from compression_eval.conversations.readers.openai import content_of
 from compression_eval.conversations.readers.responses import (
     COMPACTIONS,
-    KINDS,
     ItemReader,
     item_name,
 )
@@ -43,6 +42,7 @@ _BYTES_PER_TOKEN = 4
 
 class _Rollout(ItemReader):
     format = "codex"
+    subtype = ("payload", "type")
     expected = f"expected lines of a Codex rollout ({', '.join(_LINES)}), found none"
 
     def __init__(self) -> None:
@@ -68,21 +68,13 @@ class _Rollout(ItemReader):
         self._fresh: list[Compaction] = []
         """Compactions that no count of tokens has followed yet."""
 
-    def kind_of(self, entry: Json) -> str:
-        return _opened(entry)[0]
-
     def name_of(self, entry: Json) -> str:
-        kind, value = _opened(entry)
-        payload = Json.of(value)
-        if kind == "response_item":
-            return f"response_item:{item_name(payload)}"
-        if kind == "event_msg":
-            return f"event_msg:{label(payload.text('type') or payload.text('msg', 'type'))}"
-        return label(kind)
+        if entry.text("type") == "response_item":
+            return f"response_item:{item_name(entry.entry('payload'))}"
+        return super().name_of(entry)
 
     def take(self, line: Line, entry: Json) -> None:
-        kind, payload = _opened(entry)
-        handler = self.kinds.get(kind)
+        handler, payload = self.kinds.get(entry.text("type")), entry.at("payload")
         if handler is None or isinstance(handler, str):
             super().take(line, entry)
         elif isinstance(payload, dict):
@@ -214,7 +206,6 @@ class _Rollout(ItemReader):
         "event_msg": event,
         "compacted": compacted,
         "inter_agent_communication": from_agent,
-        "state": "a mark of an early version",
         "world_state": "a snapshot of the surroundings; what the model saw of it is a message",
         "token_usage_record": "an account of tokens",
         "inter_agent_communication_metadata": "how a message of another agent was handled",
@@ -371,32 +362,11 @@ def _shortened(text: str, tokens: int) -> str:
     return head + mark.replace("{tokens}", str(gone)) + tail
 
 
-def _is_early_head(value: Json) -> bool:
-    return "type" not in value and {"id", "timestamp", "instructions"} <= value.keys()
-
-
-def _is_early(value: Json) -> bool:
-    """Return whether a value is a line of an early rollout, without a payload."""
-    return value.text("type") in KINDS or value.at("record_type") == "state"
-
-
-def _opened(value: Json) -> tuple[str, Any]:
-    """Return the kind and payload of a line, in the form of today."""
-    if _is_early_head(value):
-        return "session_meta", value
-    if "payload" not in value and _is_early(value):
-        return ("state", value) if "record_type" in value else ("response_item", value)
-    return value.text("type"), value.at("payload")
-
-
 def _recognise(source: SourceFile) -> str | None:
     head = entries(source.head)
     wrapped = {value.text("type") for value in head if isinstance(value.at("payload"), dict)}
-    if seen := [kind for kind in _LINES if kind in wrapped]:
-        return f"lines with type and payload: {', '.join(seen)}"
-    if len(head) > 1 and _is_early_head(head[0]) and _is_early(head[1]):
-        return "a head with id, timestamp and instructions, then response items"
-    return None
+    seen = [kind for kind in _LINES if kind in wrapped]
+    return f"lines with type and payload: {', '.join(seen)}" if seen else None
 
 
 FORMAT = line_format(_Rollout, _recognise)

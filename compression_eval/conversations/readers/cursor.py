@@ -1,7 +1,7 @@
-"""Conversations of Cursor: agent transcripts, what its CLI prints, and the store ``state.vscdb``.
+"""Conversations of Cursor: agent transcripts and the store ``state.vscdb``.
 
-Transcripts (``agent-transcripts/*.jsonl``) hold calls without ids and no results. What
-``cursor-agent --output-format stream-json`` prints, and the store, hold both.
+Transcripts (``agent-transcripts/*.jsonl``) hold calls without ids and no results; the store holds
+both.
 """
 
 import re
@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from compression_eval.conversations.drafts import NO_THINKING, Conversation, Draft, Line
+from compression_eval.conversations.drafts import Conversation, Draft, Line
 from compression_eval.conversations.fields import Json, as_text, from_json, origin
 from compression_eval.conversations.readers.anthropic import AssistantTurn, user_drafts
 from compression_eval.conversations.readers.base import (
@@ -40,99 +40,49 @@ _REDACTED = re.compile(r"\s*\[REDACTED\]\s*\Z")
 
 
 class _Lines(Reader):
-    """A transcript, or the stream that the CLI prints."""
+    """A transcript."""
 
     format = "cursor"
     expected = "expected lines of a Cursor transcript, found none"
-    subtype = ("subtype",)
 
     def __init__(self) -> None:
         super().__init__("Cursor")
-        self._said: Draft | None = None
-        """The message that pieces of a stream are added to."""
-        self._callers: dict[str, Draft] = {}
 
     def kind_of(self, entry: Json) -> str:
         return entry.first("type", "role")
-
-    def take(self, line: Line, entry: Json) -> None:
-        self.session = self.session or entry.text("session_id")
-        if self.kind_of(entry) == "system" and entry.text("model"):
-            self.model = origin(entry.text("model"))
-        super().take(line, entry)
 
     def message(self, line: Line, entry: Json) -> None:
         content = entry.at("message", "content")
         if not isinstance(content, str | list):
             line.is_unknown("expected the field message.content as text or blocks")
-        elif self.kind_of(entry) == "assistant":
-            self._answer(line, content, streamed="session_id" in entry)
-        else:
-            self._said = None
-            for draft in user_drafts(content, line):
-                if draft.role == "user":
-                    draft.content = [_typed(part, line) for part in draft.content]
-                self.say(line, draft)
-
-    def _answer(self, line: Line, content: Any, *, streamed: bool) -> None:
-        """Take what the model said, or a piece of it."""
-        said = self._said
-        drafts = AssistantTurn().add(content, line)
+            return
+        answers = self.kind_of(entry) == "assistant"
+        drafts = AssistantTurn().add(content, line) if answers else user_drafts(content, line)
         for draft in drafts:
-            for number, part in enumerate(draft.content):
-                if isinstance(part, str) and _REDACTED.search(part):
-                    line.leave_out_thinking()
-                    draft.content[number] = _REDACTED.sub("", part)
-        if streamed and said is not None and len(drafts) == 1 and not drafts[0].calls:
-            # Pieces of one message; the whole of it may follow them.
-            if drafts[0].text != said.text:
-                said.content = [said.text + drafts[0].text]
-            return
+            if answers:
+                draft.content = [_without_mark(part, line) for part in draft.content]
+            elif draft.role == "user":
+                draft.content = [_typed(part, line) for part in draft.content]
         self.say(line, *drafts)
-        self._said = drafts[-1] if streamed and drafts and not drafts[-1].calls else None
-
-    def tool(self, line: Line, entry: Json) -> None:
-        """Take the start or the end of a call: ``{"readToolCall": {"args", "result"}}``."""
-        self._said = None
-        tool = entry.entry("tool_call")
-        kind = next((key for key, part in tool.items() if isinstance(part, dict)), "")
-        if not kind:
-            line.is_unknown("expected the field tool_call with the call of a tool")
-            return
-        body, call_id = tool.entry(kind), entry.text("call_id")
-        given = "arguments" if kind == "function" else "args"
-        name = body.text("name") or body.text(given, "toolName") or kind.removesuffix("ToolCall")
-        if call_id not in self._callers:
-            self._callers[call_id] = draft = Draft("assistant")
-            draft.call(call_id, name, body.at(given))
-            self.say(line, draft)
-        if entry.text("subtype") == "completed":
-            result = body.at("result")
-            text = as_text(result)
-            if isinstance(result, dict) and result.keys() == {"success"}:
-                text = body.text("result", "success", "content") or as_text(result["success"])
-            self.say(line, Draft("tool", [text], call_id=call_id))
-        self.recognised = True
 
     kinds: ClassVar[Table] = {
-        "tool_call": tool,
-        "system": "the head of the stream",
         "user": message,
         "assistant": message,
         "turn_ended": "a mark that the turn ended",
-        "result": "the outcome of the stream; its text is the last message's",
-        "thinking": NO_THINKING,
-        "error": "an error that ended the run",
-        "connection": "a notice of the client",
-        "retry": "a notice of the client",
-        "interaction_query": "a question to the user",
     }
 
     def finish(self) -> Conversation:
-        drafts = self.drafts
-        if any(draft.calls for draft in drafts) and not any(d.role == "tool" for d in drafts):
+        if self.called and not any(draft.role == "tool" for draft in self.drafts):
             self.caveat("Cursor writes no results of tools into transcripts")
         return self
+
+
+def _without_mark(part: Any, line: Line) -> Any:
+    """Return what the model said, without the mark for what it thought."""
+    if not isinstance(part, str) or not _REDACTED.search(part):
+        return part
+    line.leave_out_thinking()
+    return _REDACTED.sub("", part)
 
 
 def _typed(part: Any, line: Line) -> Any:
@@ -266,23 +216,11 @@ def _is_line(value: Json) -> bool:
     )
 
 
-def _is_streamed(value: Json) -> bool:
-    """Return whether a value is a call of a stream, or its head; other agents' name their tools."""
-    calls = value.entry("tool_call") if value.text("type") == "tool_call" else {}
-    return any(key.endswith("ToolCall") or key == "function" for key in calls) or (
-        value.text("subtype") == "init"
-        and {"apiKeySource", "session_id", "permissionMode"} <= value.keys()
-        and "tools" not in value
-    )
-
-
 def _recognise(source: SourceFile) -> str | None:
     if is_database(source):
         found = has_tables(source.path, _TABLE)
         return "an SQLite database with the table cursorDiskKV" if found else None
-    line = sign(source.head, (_is_line, "lines with role, and a message with content"))
-    stream = (_is_streamed, "lines of a stream with calls such as readToolCall")
-    return line or sign(source.head, stream)
+    return sign(source.head, (_is_line, "lines with role, and a message with content"))
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:

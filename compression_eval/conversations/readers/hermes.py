@@ -278,17 +278,15 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
 
 
 def _conversations(source: SourceFile) -> Iterator[Conversation | Value]:
-    """Yield every conversation as it is complete, and what belongs to none."""
-    exported: _Exported | None = None
+    """Yield every conversation, and what belongs to none."""
+    exported: list[Value] = []
     lines: _Export | None = None
     for value in records(source):
         content = Json.of(value.value)
         if value.problem:
             yield value
         elif _is_session(content):
-            exported = exported or _Exported(source)
-            if (conversation := exported.add(value)) is not None:
-                yield conversation
+            exported.append(value)
         elif content.text("role"):
             lines = lines or _Export("", "")
             lines.add_line(value)
@@ -296,45 +294,22 @@ def _conversations(source: SourceFile) -> Iterator[Conversation | Value]:
             yield Value(value.place, replaced=value.replaced)
     if lines is not None:
         yield lines.finish()
+    sessions: list[_Session] = []
+    for number, value in enumerate(exported):
+        content = Json(value.value)
+        if segments := content.entries("segments"):
+            # One that brings its lineage along stands for itself.
+            content = Json({**segments[0], "parent_session_id": "", "end_reason": ""})
+        sessions.append(_Session(number, content))
+    for kind, lineage in _lineages(sessions):
+        found = _Export(lineage[0].id, "" if kind in ("main", "child") else kind)
+        for position, session in enumerate(lineage):
+            found.add_session(exported[session.number], position)
+        yield found.finish()
 
 
 def _is_session(value: Any) -> bool:
     return isinstance(Json.of(value).at("messages"), list)
-
-
-class _Exported:
-    """Puts exported sessions together, however far apart they stand in the file."""
-
-    def __init__(self, source: SourceFile) -> None:
-        """Read the file once for what the sessions say of each other, and keep only that."""
-        places: list[str] = []
-        sessions: list[_Session] = []
-        for value in records(source):
-            content = Json.of(value.value)
-            if value.problem or not _is_session(content):
-                continue
-            if segments := content.entries("segments"):
-                # One that brings its lineage along stands for itself.
-                content = Json({**segments[0], "parent_session_id": "", "end_reason": ""})
-            sessions.append(_Session(len(places), content))
-            places.append(value.place)
-        self._places: dict[str, tuple[int, int]] = {}
-        """For the place of every session: its conversation, and its position in it."""
-        self._open: dict[int, _Export] = {}
-        self._missing: list[int] = []
-        for number, (kind, lineage) in enumerate(_lineages(sessions)):
-            for position, session in enumerate(lineage):
-                self._places[places[session.number]] = number, position
-            self._open[number] = _Export(lineage[0].id, "" if kind in ("main", "child") else kind)
-            self._missing.append(len(lineage))
-
-    def add(self, value: Value) -> Conversation | None:
-        """Take a session, and return the conversation that it completes."""
-        number, position = self._places[value.place]
-        self._open[number].add_session(value, position)
-        self._missing[number] -= 1
-        # What was read of it is not needed any more; there may be thousands.
-        return None if self._missing[number] else self._open.pop(number).finish()
 
 
 class _Export(_Lineage):

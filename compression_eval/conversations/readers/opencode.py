@@ -1,10 +1,9 @@
-"""Sessions of OpenCode: ``opencode export``, its database, and the files of older versions.
+"""Sessions of OpenCode: ``opencode export`` and its database.
 
-All hold the same: a session, its messages, and the parts of each. A compaction is a user message
+Both hold the same: a session, its messages, and the parts of each. A compaction is a user message
 with a part of that name and the assistant message behind it, whose text is the summary.
 """
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from compression_eval.conversations.readers.sqlite import (
     stored_object,
     tables,
 )
-from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile
+from compression_eval.conversations.sources import SourceFile
 from compression_eval.errors import DataError
 
 _QUESTION = "What did we do so far?"
@@ -222,25 +221,13 @@ def _is_whole(message: Json) -> bool:
     return isinstance(message.at("info"), dict) and isinstance(message.at("parts"), list)
 
 
-def _is_session(source: SourceFile) -> bool:
-    """Return whether a file is a session of the older storage, whose messages lie elsewhere."""
-    value = Json.of(source.document)
-    name = value.text("id")
-    return (
-        re.fullmatch(r"[\w-]+", name) is not None
-        and {"projectID", "directory", "time"} <= value.keys()
-        and source.path.parent.parent.name == "session"
-        and (source.path.parents[2] / "message" / name).is_dir()
-    )
-
-
 def _recognise(source: SourceFile) -> str | None:
     if is_database(source):
         found = "an SQLite database with the tables session, message and part"
         return found if has_tables(source.path, ("session", "message", "part")) else None
     if _is_export(Json.of(source.document)):
         return "an object with info, and messages of info and parts"
-    return "a session beside a folder with its messages" if _is_session(source) else None
+    return None
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
@@ -254,30 +241,8 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
             problem = "" if isinstance(value, dict) else "expected an object"
             thread.message(message.entry("info"), message.entries("parts"), problem)
         yield thread.finish()
-    elif _is_session(source):
-        thread = _Thread(document)
-        storage, session = source.path.parents[2], document.text("id")
-        # Ids rise with time.
-        for path in sorted((storage / "message" / session).glob("*.json")):
-            info, problem = _json(path)
-            parts = sorted((storage / "part" / path.stem).glob("*.json"))
-            thread.message(info, [_json(part)[0] or _UNREADABLE for part in parts], problem)
-        yield thread.finish()
     else:
-        raise DataError(
-            f"{source.path}: expected what opencode export writes, opencode.db, or a file of "
-            "storage/session with its messages in storage/message"
-        )
-
-
-def _json(path: Path) -> tuple[Json, str]:
-    """Return the object of a small file, or why there is none."""
-    try:
-        if path.stat().st_size > MAX_LINE_BYTES:
-            return Json(), f"the file is longer than {LONGEST}"
-        return stored_object(path.read_text(encoding="utf-8", errors="replace"))
-    except OSError as error:
-        return Json(), f"cannot be read: {error.strerror or error}"
+        raise DataError(f"{source.path}: expected what opencode export writes, or opencode.db")
 
 
 def _database(path: Path) -> Iterator[Conversation]:

@@ -145,26 +145,6 @@ CURSOR: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def _cli(kind: str, **fields: Any) -> dict[str, Any]:
-    return {"type": kind, "session_id": SESSION, **fields}
-
-
-CURSOR_STREAM: list[dict[str, Any]] = [
-    _cli("system", subtype="init", apiKeySource="login", cwd="/w", model="m-1",
-         permissionMode="default"),
-    _cli("user", message={"role": "user", "content": [text("Find the port.")]}),
-    _cli("thinking", subtype="delta", text="HIDDEN"),
-    _cli("assistant", message={"role": "assistant", "content": [text("I look ")]}),
-    _cli("assistant", message={"role": "assistant", "content": [text("at it.")]}),
-    _cli("assistant", message={"role": "assistant", "content": [text("I look at it.")]}),
-    _cli("tool_call", subtype="started", call_id="c1",
-         tool_call={"readToolCall": {"args": {"path": "a.py"}}}),
-    _cli("tool_call", subtype="completed", call_id="c1", tool_call={"readToolCall": {
-        "args": {"path": "a.py"}, "result": {"success": {"content": "PORT = 8123"}}}}),
-    _cli("assistant", message={"role": "assistant", "content": [text("It is 8123.")]}),
-    _cli("result", subtype="success", result="I look at it.It is 8123."),
-]  # fmt: skip
-
 COMPOSER: dict[str, Any] = {
     "composerId": SESSION,
     "modelConfig": {"modelName": "m-1"},
@@ -234,20 +214,3 @@ def opencode_database(path: Path, exports: Iterable[Any]) -> Path:
     connection.commit()
     connection.close()
     return path
-
-
-def opencode_storage(folder: Path, export: dict[str, Any]) -> Path:
-    """Write the files of OpenCode's older storage; return the folder of sessions."""
-
-    def put(path: Path, value: Any) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(value), encoding="utf-8")
-
-    info = export["info"]
-    put(folder / "session" / "p" / f"{info['id']}.json", info)
-    for message in export["messages"]:
-        name = message["info"]["id"]
-        put(folder / "message" / info["id"] / f"{name}.json", message["info"])
-        for number, part in enumerate(message["parts"]):
-            put(folder / "part" / name / f"prt_{number}.json", part)
-    return folder / "session"

@@ -1,12 +1,9 @@
 """Requests and responses in the form of Anthropic's messages API."""
 
-import asyncio
-import json
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_from_anthropic
 
 from compression_eval.conversations.building import build
 from compression_eval.conversations.formats import format_named
@@ -87,25 +84,6 @@ def test_a_request_is_a_conversation_with_its_system_prompt_and_tools(tmp_path: 
     assert built.fixture.model == "claude-x"
     assert built.fixture.source is not None
     assert built.fixture.source.caveats == []
-
-
-def test_what_inspect_makes_of_the_messages_is_the_same(tmp_path: Path) -> None:
-    built = read_one(FORMAT, json_file(tmp_path / "request.json", REQUEST))
-    copied = json.loads(
-        json.dumps([MESSAGES[0], MESSAGES[1], MESSAGES[2], model(text("Stopped."))])
-    )
-    converted = asyncio.run(messages_from_anthropic(cast(Any, copied), "You are careful."))
-    inspects = [(m.role, m.text) for m in converted if m.role != "system" and m.text]
-    assert inspects == said(built)[1:]
-    assert calls(built) == [
-        (call.id, call.function, call.arguments)
-        for message in converted
-        if isinstance(message, ChatMessageAssistant)
-        for call in message.tool_calls or []
-    ]
-    assert results(built) == [
-        (m.tool_call_id, m.text) for m in converted if isinstance(m, ChatMessageTool)
-    ]
 
 
 @pytest.mark.parametrize("form", ["list", "list on a line", "messages on lines", "wrapped"])
@@ -242,22 +220,6 @@ def test_a_compaction_of_the_server_is_recorded(tmp_path: Path) -> None:
     assert [item.text for item in compaction.state if isinstance(item, Message)] == [
         "What happened."
     ]
-
-
-def test_a_compaction_that_nobody_can_read_is_opaque(tmp_path: Path) -> None:
-    messages = [user("go"), model({"type": "compaction", "content": None}), user("on")]
-    built = read_one(FORMAT, json_file(tmp_path / "x.json", messages))
-    (compaction,) = built.fixture.recorded_compactions
-    assert (compaction.cut, compaction.kind, compaction.state) == (1, "opaque", None)
-
-
-def test_clearing_by_the_server_is_said(tmp_path: Path) -> None:
-    edits = {"applied_edits": [{"type": "clear_tool_uses_20250919"}]}
-    response = {**MESSAGES[3], "context_management": edits}
-    value = {"messages": MESSAGES[:3], "response": response}
-    built = read_one(FORMAT, json_file(tmp_path / "x.json", value))
-    assert built.fixture.source is not None
-    assert any("the server cleared parts" in caveat for caveat in built.fixture.source.caveats)
 
 
 def test_chat_messages_without_a_mark_are_not_claimed(tmp_path: Path) -> None:

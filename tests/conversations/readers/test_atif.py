@@ -146,22 +146,6 @@ def test_a_continuation_beside_the_file_is_read(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_continuation_that_compacts_again_is_followed_too(tmp_path: Path) -> None:
-    path = _continued(tmp_path, "t.cont-1.json")
-    copied = _step("user", "summary 1", is_copied_context=True)
-    again = _step("user", "summary 2", is_copied_context=True)
-    json_file(
-        tmp_path / "t.cont-1.json",
-        _trajectory(copied, _step("agent", "on"), COMPACTION, continued_trajectory_ref="c2.json"),
-    )
-    json_file(tmp_path / "c2.json", _trajectory(again, _step("agent", "end")))
-    built = read_one(FORMAT, path)
-    assert [text for _, text in said(built)] == ["go", "kept", "output", "on", "end"]
-    assert [(item.cut, item.summary) for item in built.fixture.recorded_compactions] == [
-        (3, "summary 1"), (4, "summary 2"),
-    ]  # fmt: skip
-
-
 def test_a_continuation_given_alone_leaves_its_copies_out(tmp_path: Path) -> None:
     copied = _step("agent", "the summary", is_copied_context=True)
     own = _step("agent", "goes on", observation=_seen((None, "output")))

@@ -95,22 +95,6 @@ def test_commands_of_the_user_that_all_name_one_message_are_kept(
     assert unknown(built) == []
 
 
-def test_a_rewind_to_the_start_leaves_everything_before_it_out(tmp_path: Path) -> None:
-    session = Session()
-    session.user("never mind")
-    session.model("m1", text("Fine."))
-    session.user("the real task", parent=None)
-    assert said(session.read(tmp_path)) == [("user", "the real task")]
-
-
-def test_a_report_that_comes_late_does_not_end_the_conversation_early(tmp_path: Path) -> None:
-    session = Session()
-    early = session.user("go")
-    session.model("m1", text("Gone."))
-    session.attach("hook_additional_context", content=["late"], parent=early)
-    assert [words for _, words in said(session.read(tmp_path))][:2] == ["go", "Gone."]
-
-
 def test_parents_in_a_circle_end(tmp_path: Path) -> None:
     session = Session()
     session.user("one", uuid="a", parent="b")
@@ -193,15 +177,6 @@ def test_subagents_and_side_chains_are_conversations_of_their_own(tmp_path: Path
         f"{name}-agent-7f": ["sub task", "sub answer"],
         f"{name}-side-2": ["second side"],
     }
-
-
-def test_a_subagents_own_file_is_read(tmp_path: Path) -> None:
-    session = Session(isSidechain=True, agentId="7f3a")
-    session.user("sub task")
-    session.model("s1", text("sub answer"))
-    built = session.read(tmp_path)
-    assert built.fixture.name == "claude-code-000000000001-agent-7f3a"
-    assert len(said(built)) == 2
 
 
 def test_content_of_every_kind(tmp_path: Path) -> None:

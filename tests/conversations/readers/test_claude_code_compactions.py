@@ -136,17 +136,6 @@ def test_lines_that_repeat_kept_messages_are_merged(tmp_path: Path) -> None:
     assert state(built) == ["Summary.", 3, 4, 5]
 
 
-def test_kept_messages_that_are_not_in_the_file_are_said_to_be_missing(tmp_path: Path) -> None:
-    session = before()
-    session.boundary(preservedMessages=["gone"])
-    session.summary("Summary.")
-    session.user("go on")
-    built = session.read(tmp_path)
-    assert state(built) == ["Summary."]
-    assert built.fixture.source is not None
-    assert any("names messages that it kept" in c for c in built.fixture.source.caveats)
-
-
 def test_an_old_summary_without_a_boundary_is_a_compaction(tmp_path: Path) -> None:
     session = before()
     session.summary("Summary.", parent=None)
@@ -197,16 +186,6 @@ def test_a_microcompaction_clears_results_and_later_ones_keep_them_cleared(tmp_p
     assert state(built, 1) == [0, 1, CLEARED, 3, 4, CLEARED]
 
 
-def test_a_microcompaction_behind_a_compaction_starts_from_its_summary(tmp_path: Path) -> None:
-    session = before()
-    session.boundary()
-    session.summary("Summary.")
-    session.model("m3", use("c2"))
-    session.user([result("c2", "second output")])
-    micro(session, "c2")
-    assert state(session.read(tmp_path), 1) == ["Summary.", 4, CLEARED]
-
-
 def test_a_microcompaction_may_clear_notes_and_name_what_is_not_there(tmp_path: Path) -> None:
     session = before()
     note = session.attach("diagnostics", files=[{"uri": "a.py"}])
@@ -216,19 +195,6 @@ def test_a_microcompaction_may_clear_notes_and_name_what_is_not_there(tmp_path: 
     assert state(built) == [0, 1, CLEARED, 3]
     assert built.fixture.source is not None
     assert any("1 results that a compaction cleared" in c for c in built.fixture.source.caveats)
-
-
-def test_a_boundary_without_a_summary_before_another_is_none_of_its_own(tmp_path: Path) -> None:
-    session = before()
-    session.boundary(preTokens=800)
-    session.boundary()
-    session.summary("What happened so far.")
-    session.model("m3", text("Going on."))
-    built = session.read(tmp_path)
-    (compaction,) = compactions(built)
-    assert (compaction.cut, compaction.tokens_before) == (4, 900)
-    assert state(built) == ["What happened so far."]
-    assert any("left nothing" in caveat for caveat in caveats(built))
 
 
 def test_a_result_that_came_after_a_compaction_is_named(tmp_path: Path) -> None:

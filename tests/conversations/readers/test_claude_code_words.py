@@ -51,26 +51,6 @@ def test_a_prompt_that_a_later_line_holds_too_is_not_doubled(
     assert [content for _, content in said(built)] == ["the task", "", "ok", "mind the port"]
 
 
-def test_a_prompt_that_an_attachment_holds_too_is_not_doubled(tmp_path: Path) -> None:
-    session = working()
-    session.user([result("c1", "ok")])
-    session.queue("enqueue", content="mind the port")
-    session.attach("queued_command", prompt=[text("mind the port")], commandMode="prompt")
-    session.queue("remove")
-    built = session.read(tmp_path)
-    assert [content for _, content in said(built)] == ["the task", "", "ok", "mind the port"]
-
-
-def test_the_same_prompt_queued_twice_is_two(tmp_path: Path) -> None:
-    session = working()
-    session.user([result("c1", "ok")])
-    for _ in range(2):
-        session.queue("enqueue", content="go on")
-        session.queue("dequeue")
-    session.user("go on")
-    assert words(session, tmp_path).count("go on") == 2
-
-
 def test_prompts_that_were_handed_over_as_one_are_found_in_it(tmp_path: Path) -> None:
     session = working()
     session.user([result("c1", "ok")])
@@ -100,16 +80,6 @@ def test_a_prompt_that_still_waits_at_the_end_is_kept_and_said(tmp_path: Path) -
     assert said(built)[-1] == ("user", "and then stop")
     assert built.fixture.source is not None
     assert "1 prompts still waited when the recording ended" in built.fixture.source.caveats
-
-
-def test_a_queued_command_is_found_in_the_line_that_ran_it(tmp_path: Path) -> None:
-    session = working()
-    session.queue("enqueue", content="/review now")
-    session.queue("dequeue")
-    session.user([result("c1", "ok")])
-    line = "<command-name>/review</command-name><command-args>now</command-args>"
-    session.user(line)
-    assert words(session, tmp_path) == ["the task", "", "ok", line]
 
 
 def test_prompts_of_a_branch_that_was_left_are_left_too(tmp_path: Path) -> None:

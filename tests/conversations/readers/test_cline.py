@@ -118,7 +118,6 @@ def test_a_summary_is_recorded_and_the_state_is_what_cline_goes_on_with(tmp_path
         _user(_text(_CONTINUATION)),
         _turn(_text("Going on.")),
     ]
-    notice = [[1, [0, [[1, [[5, "text", ["[NOTE] history was removed"], []]]]]]]]
     usage = {"request": "r", "tokensIn": 10, "tokensOut": 5, "cacheWrites": 0, "cacheReads": 900}
     shown = [
         {"ts": 1, "type": "say", "say": "api_req_started", "text": json.dumps(usage)},
@@ -126,7 +125,7 @@ def test_a_summary_is_recorded_and_the_state_is_what_cline_goes_on_with(tmp_path
          "text": json.dumps({"tool": "summarizeTask", "content": _SUMMARY}),
          "conversationHistoryIndex": 5, "conversationHistoryDeletedRange": [2, 4]},
     ]  # fmt: skip
-    path = _task(tmp_path / "t", messages, ui_messages=shown, context_history=notice)
+    path = _task(tmp_path / "t", messages, ui_messages=shown)
     done = imported(path, tmp_path)
     assert not any(_SUMMARY in text for _, text in done.said)
     assert not any("Summarise." in text for _, text in done.said)
@@ -134,9 +133,8 @@ def test_a_summary_is_recorded_and_the_state_is_what_cline_goes_on_with(tmp_path
     (compaction,) = done.fixture.recorded_compactions
     assert (compaction.cut, compaction.kind, compaction.summary) == (8, "summary", _SUMMARY)
     assert compaction.tokens_before == 910
-    first, noticed, result, behind = done.state(0)
-    assert first == done.said[0]
-    assert noticed == ("assistant", "[NOTE] history was removed")
+    first, second, result, behind = done.state(0)
+    assert [first, second] == done.said[:2]
     assert result == ("tool", NO_RESULT)
     assert behind[0] == "user"
     assert _SUMMARY in behind[1]

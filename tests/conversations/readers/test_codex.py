@@ -181,19 +181,6 @@ def test_forks_sub_agents_and_other_agents_are_named(tmp_path: Path) -> None:
         assert word in caveats
 
 
-def test_an_early_rollout_without_wrapped_lines_is_read(tmp_path: Path) -> None:
-    path = json_lines(
-        tmp_path / "r.jsonl",
-        {"id": "1", "timestamp": "t", "instructions": None},
-        {"record_type": "state"},
-        message("user", "Hi")["payload"],
-        call("a")["payload"],
-        output("a", "b")["payload"],
-    )
-    assert FORMAT.recognise(source_file(path))
-    assert [role for role, _ in said(read_one(FORMAT, path))] == ["user", "assistant", "tool"]
-
-
 def test_a_compressed_rollout_is_known_and_read(tmp_path: Path) -> None:
     plain = json_lines(tmp_path / "r.jsonl", HEAD, *typed("Hi"), message("assistant", "Ho."))
     packed = tmp_path / "r.jsonl.zst"

@@ -36,7 +36,7 @@ EXPECTED = {
     "inspect": "cannot be read as a log of Inspect",
     "goose": "expected a session of Goose: sessions.db, an export, or lines with messages",
     "hermes-db": "expected the SQLite database of Hermes",
-    "opencode": "expected what opencode export writes, opencode.db, or a file of storage/session",
+    "opencode": "expected what opencode export writes, or opencode.db",
     "cursor": "expected lines of a Cursor transcript",
     "copilot-cli": "expected events of Copilot CLI such as session.start",
     "atif": "expected an ATIF trajectory: an object with schema_version",

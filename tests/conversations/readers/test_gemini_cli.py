@@ -175,23 +175,6 @@ def test_a_list_that_only_repeats_is_none_and_its_new_words_are_kept(tmp_path: P
     assert built.fixture.recorded_compactions == []
 
 
-def test_calls_that_are_only_parts_of_the_content_are_calls(tmp_path: Path) -> None:
-    path = json_lines(
-        tmp_path / "s.jsonl",
-        SESSION | {"kind": "subagent"},
-        _message("m1", "user", "go"),
-        _message("m2", "gemini", [
-            {"text": "hidden", "thought": True},
-            {"functionCall": {"id": "a", "name": "ls", "args": {"path": "."}}}]),
-        _message("m3", "user", [{"functionResponse": {"id": "a", "response": {"error": "no"}}}]),
-    )  # fmt: skip
-    built = read_one(FORMAT, path)
-    assert calls(built) == [("a", "ls", {"path": "."})]
-    assert results(built) == [("a", "no")]
-    assert "hidden" not in built.fixture.model_dump_json()
-    assert built.fixture.name.endswith("-subagent")
-
-
 def test_the_sample_agrees_with_its_table() -> None:
     built = read_one(FORMAT, sample("gemini_cli/gemini-entire-1.json"))
     assert (len(calls(built)), len(results(built))) == (9, 9)

@@ -6,10 +6,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
-from click.testing import CliRunner
-
-from compression_eval.cli import main
 from tests.conversations.readers.importing import imported, imported_all
 from tests.conversations.readers.reading import json_file, json_lines
 
@@ -168,22 +164,6 @@ def test_a_session_that_begins_with_a_summary(tmp_path: Path) -> None:
     assert done.injected == [True, False]
     assert done.fixture.recorded_compactions == []
     assert "earlier messages are not in the file: a summary stands in their place" in done.caveats
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "CREATE TABLE messages (id, session_id, role, content_json)",
-        "CREATE TABLE sessions (id); CREATE TABLE messages (id, role, content_json)",
-    ],
-)
-def test_a_database_of_another_form_is_refused(tmp_path: Path, statement: str) -> None:
-    path = tmp_path / "other.db"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(statement)
-    done = CliRunner().invoke(main, ["import", str(path), "--out", str(tmp_path / "out")])
-    assert done.exit_code == 1
-    assert "other.db: no known format" in done.stdout or "has no column session_id" in done.stdout
 
 
 def test_a_call_in_the_users_name_is_left_out_by_name(tmp_path: Path) -> None:

@@ -48,24 +48,11 @@ def test_a_session_becomes_a_conversation_with_its_prompt(store: Store) -> None:
     assert "the file does not hold the definitions of the tools" in built.fixture.source.caveats
 
 
-def test_a_prompt_in_its_own_table_is_found(tmp_path: Path) -> None:
-    store = Store(tmp_path / "state.db", prompts=True)
-    store.session("s1", prompt="Shared prompt.")
-    store.add("s1", turn(1))
-    assert only(store).fixture.messages[0].text == "Shared prompt."
-
-
 def test_an_early_schema_without_row_states_is_read(tmp_path: Path) -> None:
     store = Store(tmp_path / "state.db", version=16)
     store.session("s1")
     store.add("s1", turn(1))
     assert said(only(store).fixture.messages) == history(1)
-
-
-def test_content_that_is_a_list_is_decoded(store: Store) -> None:
-    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
-    store.add("s1", [user([{"type": "text", "text": "see this"}, image]), says("seen")])
-    assert only(store).fixture.messages[1].text == "see this\n[image: image/png, 3 bytes]"
 
 
 def test_thinking_is_left_out(store: Store) -> None:
@@ -118,19 +105,6 @@ def test_two_compactions_keep_a_tail_that_was_kept_before(store: Store) -> None:
     )
 
 
-def test_a_summary_kept_in_the_head_of_the_next_compaction_is_not_a_new_one(store: Store) -> None:
-    second = SUMMARY.replace("8080", "9090")
-    store.add("s1", [*turn(1), *turn(2)])
-    store.compact("s1", [user("request 1"), says(SUMMARY), *turn(2)])
-    store.add("s1", turn(3))
-    store.compact("s1", [user("request 1"), says(SUMMARY), says(second), *turn(3)])
-    store.add("s1", turn(4))
-    built = only(store)
-    assert said(built.fixture.messages) == history(1, 2, 3, 4)
-    assert [found.cut for found in built.fixture.recorded_compactions] == [11, 16]
-    assert state_texts(built, 1) == ["request 1", SUMMARY, second, *history(3)]
-
-
 def test_shortened_results_stay_whole_in_the_history(store: Store) -> None:
     store.add("s1", [*turn(1), *turn(2)])
     pruned = turn(2)
@@ -157,17 +131,6 @@ def test_a_summary_joined_to_the_first_kept_message_is_taken_out(store: Store) -
     assert said(built.fixture.messages) == history(1, 2, 3)
     assert built.fixture.recorded_compactions[0].summary == SUMMARY_TEXT
     assert state_texts(built) == [joined, "working on 2", "answer 2"]
-
-
-def test_words_that_only_stand_joined_to_a_summary_are_kept(store: Store) -> None:
-    store.add("s1", turn(1))
-    joined = (
-        "[PRIOR CONTEXT - for reference only]\nnever touch main\n\n"
-        f"[END OF PRIOR CONTEXT - COMPACTION SUMMARY BELOW]\n\n{SUMMARY}"
-    )
-    store.compact("s1", [user(joined), says("understood")])
-    built = only(store)
-    assert said(built.fixture.messages) == [*history(1), "never touch main", "understood"]
 
 
 def test_a_new_request_with_words_of_old_is_kept(store: Store) -> None:
@@ -248,41 +211,7 @@ def test_a_summary_without_what_it_summed_up_stays(store: Store) -> None:
     assert any("no longer holds" in caveat for caveat in built.fixture.source.caveats)
 
 
-def test_tools_come_from_the_row_that_describes_the_session(store: Store) -> None:
-    tool = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
-    store.add("s1", [{"role": "session_meta", "content": {"tools": [tool]}}, *turn(1)])
-    assert [found.function.name for found in only(store).fixture.tools] == ["bash"]
-
-
 def test_the_agents_own_review_is_no_history(store: Store) -> None:
     prompt = "Review the conversation above and consider saving to memory if appropriate."
     store.add("s1", [*turn(1), user(prompt), says("Nothing to save."), *turn(2)])
     assert said(only(store).fixture.messages) == history(1, 2)
-
-
-def test_a_shortened_result_in_the_kept_head_is_no_new_message(store: Store) -> None:
-    store.add("s1", [*turn(1), *turn(2)])
-    pruned = turn(1)
-    pruned[2] = result("c1a", "[bash] ran, 1 line")
-    store.compact("s1", [*pruned, says(SUMMARY), *turn(2)])
-    built = only(store)
-    assert said(built.fixture.messages) == history(1, 2)
-    assert state_texts(built) == [*history(1), SUMMARY, *history(2)]
-
-
-def test_what_was_taken_back_before_a_compaction_was_not_kept_by_it(store: Store) -> None:
-    store.add("s1", [*turn(1), *turn(2)])
-    store.undo("s1", 5)
-    store.compact("s1", [says(SUMMARY), *turn(1)])
-    built = only(store)
-    assert said(built.fixture.messages) == history(1)
-    assert built.fixture.recorded_compactions[0].cut == 6
-
-
-def test_a_kept_tail_that_repeats_itself_is_taken_whole(store: Store) -> None:
-    again = [user("go on"), says("done")]
-    store.add("s1", [*turn(1), *again, *again])
-    store.compact("s1", [says(SUMMARY), *again, *again])
-    built = only(store)
-    assert said(built.fixture.messages) == [*history(1), *["go on", "done"] * 2]
-    assert state_texts(built) == [SUMMARY, *["go on", "done"] * 2]

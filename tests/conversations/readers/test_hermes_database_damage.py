@@ -1,9 +1,7 @@
 """Hermes' database in any state: running, locked, torn, of another program."""
 
-import json
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -66,20 +64,6 @@ def test_a_locked_database_is_read_from_a_copy(store: Store) -> None:
     assert said(only(store).fixture.messages) == history(1)
 
 
-def test_the_copy_is_gone_afterwards(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
-    store.add("s1", turn(1))
-    reading = FORMAT.read(source_file(store.path))
-    next(reading)
-    assert [path.name for path in folder.rglob("state.db")] == ["state.db"]
-    reading.close()  # type: ignore[attr-defined]
-    assert list(folder.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
@@ -97,15 +81,6 @@ def test_a_file_that_is_no_database_is_refused(
     assert FORMAT.recognise(source_file(path)) is None
 
 
-def test_another_database_is_refused_and_not_recognised(tmp_path: Path) -> None:
-    path = tmp_path / "other.db"
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE sessions (id TEXT)")
-    with pytest.raises(DataError, match=r"other\.db: .*it has no table messages"):
-        list(FORMAT.read(source_file(path)))
-    assert FORMAT.recognise(source_file(path)) is None
-
-
 def test_a_torn_database_is_a_clear_error(store: Store) -> None:
     for number in range(60):
         store.add("s1", turn(number))
@@ -114,22 +89,3 @@ def test_a_torn_database_is_a_clear_error(store: Store) -> None:
     store.path.write_bytes(data[: len(data) // 3])
     with pytest.raises(DataError, match=r"state\.db: cannot be read as an SQLite database"):
         list(FORMAT.read(source_file(store.path)))
-
-
-def test_json_of_any_shape_never_ends_in_a_traceback(store: Store) -> None:
-    shapes: list[Any] = [None, 3, "x", [], [3], {"id": 3}, [{"function": 3}], [{"function": {}}]]
-    store.add("s1", [user("go")])
-    for shape in shapes:
-        store.add("s1", [says("a")])
-        store.connection.execute(
-            "UPDATE messages SET tool_calls = ? WHERE id = (SELECT max(id) FROM messages)",
-            (json.dumps(shape),),
-        )
-    only(store)
-
-
-def test_messages_of_a_session_whose_id_is_no_text_are_read(store: Store) -> None:
-    store.add("s1", [user("go"), says("done")])
-    store.connection.execute("UPDATE messages SET session_id = x'ff41'")
-    stray = build(conversations(store)[1]).fixture
-    assert said(stray.messages) == ["go", "done"]

@@ -9,7 +9,7 @@ from compression_eval.conversations.building import Built, build
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
 
-from .hermes_stores import SUMMARY, SUMMARY_TEXT, says, turn, user
+from .hermes_stores import SUMMARY, SUMMARY_TEXT, says, turn
 
 FORMAT = format_named("hermes-jsonl")
 
@@ -62,14 +62,6 @@ def test_messages_on_lines_behind_their_description(tmp_path: Path) -> None:
     assert caveats(built) == ["the file does not hold the system prompt"]
 
 
-def test_a_rewritten_file_keeps_the_summary_as_all_there_is(tmp_path: Path) -> None:
-    path = written(tmp_path / "x.jsonl", [META, user("request 0"), says(SUMMARY), *turn(1)])
-    (built,) = read(path)
-    assert said(built) == ["request 0", SUMMARY, *HISTORY]
-    assert any("no longer holds" in caveat for caveat in caveats(built))
-    assert built.fixture.recorded_compactions == []
-
-
 def test_an_exported_session_has_its_prompt(tmp_path: Path) -> None:
     path = written(tmp_path / "x.jsonl", [session("20260101_1", turn(1))])
     seen = FORMAT.recognise(source_file(path))
@@ -85,7 +77,7 @@ def test_exported_sessions_that_go_on_with_each_other_are_one(tmp_path: Path) ->
     older = session("s1", turn(1), end_reason="compression")
     other = session("s3", turn(3), model_config='{"_delegate_from": "s1"}', parent_session_id="s1")
     path = written(tmp_path / "x.jsonl", [other, newer, older])
-    delegate, main = read(path)
+    main, delegate = read(path)
     assert said(main) == [*HISTORY, "request 2", "working on 2", "answer 2"]
     (compaction,) = main.fixture.recorded_compactions
     assert (compaction.cut, compaction.summary) == (6, SUMMARY_TEXT)

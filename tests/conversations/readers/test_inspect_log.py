@@ -32,7 +32,7 @@ from compression_eval.cli import main
 from compression_eval.conversations.building import Built
 from compression_eval.conversations.drafts import Line
 from compression_eval.conversations.formats import format_named
-from compression_eval.conversations.readers.inspect_history import drafts_of
+from compression_eval.conversations.readers.inspect_log import drafts_of
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.models import Message
@@ -215,13 +215,6 @@ def test_words_that_only_the_summariser_was_given_are_kept(
     assert fixture.recorded_compactions[0].cut == 11
 
 
-def test_messages_that_a_provider_wants_joined_are_said_once(tmp_path: Path) -> None:
-    words: list[ChatMessage] = [ChatMessageUser(content=text) for text in ("one", "two", "three")]
-    log = run(tmp_path, agent(), looks(2), name="joining", words=words)
-    fixture = only(path_of(log)).fixture
-    assert [m.text for m in fixture.messages if m.role == "user"] == ["one", "two", "three"]
-
-
 def test_a_json_log_says_the_same(
     logs: Callable[..., tuple[Path, EvalLog]], tmp_path: Path
 ) -> None:
@@ -237,13 +230,6 @@ def test_a_json_log_says_the_same(
         "a zip archive with the header of an Inspect log"
     )
     assert only(renamed).fixture == only(path).fixture
-
-
-def test_every_epoch_is_a_conversation(tmp_path: Path) -> None:
-    log = run(tmp_path, agent(), looks(1), epochs=2, max_samples=1)
-    names = [built.fixture.name for built in read(path_of(log))]
-    assert [name.rpartition("-")[2] for name in names] == ["1", "2"]
-    assert len(set(names)) == 2
 
 
 def test_a_sub_agent_is_a_conversation_of_its_own(tmp_path: Path) -> None:

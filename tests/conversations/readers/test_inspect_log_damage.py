@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from compression_eval.conversations.formats import format_named
-from compression_eval.conversations.sources import source_file
 from compression_eval.errors import DataError
 
 from .inspect_logs import agent, looks, path_of, read, run
@@ -51,13 +50,3 @@ def test_damage_is_a_clear_error(
     with pytest.raises(DataError, match=r"bad\.eval: ") as caught:
         read(target)
     assert "secret" not in str(caught.value)
-
-
-def test_other_archives_and_documents_are_not_claimed(tmp_path: Path) -> None:
-    archive = tmp_path / "x.zip"
-    with zipfile.ZipFile(archive, "w") as made:
-        made.writestr("a.txt", "x")
-    document = tmp_path / "x.json"
-    document.write_text('{"status": "success", "eval": 3}')
-    for path in (archive, document):
-        assert FORMAT.recognise(source_file(path)) is None

@@ -1,11 +1,7 @@
 """mini-swe-agent trajectories, of all its versions."""
 
-import json
 from pathlib import Path
 from typing import Any
-
-import anyio
-from inspect_ai.model import ChatMessageAssistant, messages_from_openai
 
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
@@ -15,7 +11,6 @@ from tests.conversations.readers.reading import (
     read_one,
     results,
     said,
-    sample,
 )
 
 FORMAT = format_named("mini-swe-agent")
@@ -88,11 +83,3 @@ def test_calls_of_models_that_make_them_are_kept(tmp_path: Path) -> None:
     assert "HIDDEN" not in built.fixture.model_dump_json()
     assert built.fixture.source is not None
     assert not any("part of its text" in caveat for caveat in built.fixture.source.caveats)
-
-
-def test_the_sample_agrees_with_inspects_converter() -> None:
-    path = sample("mini_swe_agent/local.traj.json")
-    theirs = anyio.run(messages_from_openai, json.loads(path.read_text()))
-    built = read_one(FORMAT, path)
-    assert [(message.role, message.text) for message in theirs if message.text] == said(built)
-    assert not any(m.tool_calls for m in theirs if isinstance(m, ChatMessageAssistant))

@@ -1,10 +1,7 @@
 """OpenAI chat messages in every form of file."""
 
-import asyncio
 from pathlib import Path
-from typing import Any, cast
-
-from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_from_openai
+from typing import Any
 
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
@@ -19,7 +16,6 @@ from tests.conversations.readers.reading import (
     read_one,
     results,
     said,
-    sample,
 )
 
 FORMAT = format_named("openai-chat")
@@ -57,21 +53,6 @@ def test_a_list_of_messages_is_a_conversation(tmp_path: Path) -> None:
     assert calls(built) == [("a", "shell", {}), ("b", "shell", {"q": 1})]
 
 
-def test_the_same_comes_out_of_inspects_converter(tmp_path: Path) -> None:
-    theirs = asyncio.run(messages_from_openai(cast(Any, CHAT)))
-    ours = read_one(FORMAT, json_file(tmp_path / "x.json", CHAT))
-    assert said(ours) == [(m.role, m.text) for m in theirs]
-    assert calls(ours) == [
-        (call.id, call.function, call.arguments)
-        for m in theirs
-        if isinstance(m, ChatMessageAssistant)
-        for call in m.tool_calls or []
-    ]
-    assert results(ours) == [
-        (m.tool_call_id, m.text) for m in theirs if isinstance(m, ChatMessageTool)
-    ]
-
-
 def test_an_object_has_model_tools_and_the_answer(tmp_path: Path) -> None:
     frame = {
         "model": "m",
@@ -85,12 +66,6 @@ def test_an_object_has_model_tools_and_the_answer(tmp_path: Path) -> None:
     assert said(built) == EXPECTED
     assert built.fixture.model == "m"
     assert [tool.function.name for tool in built.fixture.tools] == ["shell"]
-
-
-def test_messages_on_lines_are_one_conversation(tmp_path: Path) -> None:
-    path = json_lines(tmp_path / "x.jsonl", *CHAT)
-    assert FORMAT.recognise(source_file(path))
-    assert said(read_one(FORMAT, path)) == EXPECTED
 
 
 def test_conversations_on_lines_are_each_their_own(tmp_path: Path) -> None:
@@ -192,12 +167,3 @@ def test_messages_of_other_providers_are_not_taken(tmp_path: Path) -> None:
         assert FORMAT.recognise(source_file(json_file(tmp_path / "x.json", chat))) is None
     marks = json_lines(tmp_path / "h.jsonl", {"role": "_mark"}, *CHAT, {"role": "_mark"})
     assert FORMAT.recognise(source_file(marks)) is None
-
-
-def test_the_sample_agrees_with_its_table() -> None:
-    path = sample("fixtures/real-cc-mid.json")
-    built = read_one(FORMAT, path)
-    assert (len(built.fixture.messages), len(calls(built)), len(results(built))) == (68, 33, 33)
-    assert [m.searchable() for m in built.fixture.messages] == [
-        m.searchable() for m in load_fixture(path).messages
-    ]

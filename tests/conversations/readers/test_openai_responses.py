@@ -1,15 +1,7 @@
 """Items of OpenAI's Responses API: lists, requests with responses, and lines."""
 
-import asyncio
 from pathlib import Path
-from typing import Any, cast
-
-from inspect_ai.model import (
-    ChatMessageAssistant,
-    ChatMessageTool,
-    ChatMessageUser,
-    messages_from_openai_responses,
-)
+from typing import Any
 
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
@@ -95,28 +87,6 @@ def test_a_list_of_items_is_a_conversation(tmp_path: Path) -> None:
     ]
 
 
-def test_lines_of_items_are_one_conversation(tmp_path: Path) -> None:
-    path = json_lines(tmp_path / "x.jsonl", *ITEMS)
-    assert FORMAT.recognise(source_file(path))
-    assert said(read_one(FORMAT, path)) == EXPECTED
-
-
-def test_the_same_comes_out_of_inspects_converter(tmp_path: Path) -> None:
-    theirs = asyncio.run(messages_from_openai_responses(cast(Any, ITEMS)))
-    ours = read_one(FORMAT, json_file(tmp_path / "x.json", ITEMS))
-    assert said(ours) == [(m.role, m.text) for m in theirs]
-    assert calls(ours) == [
-        (call.id, call.function, call.arguments)
-        for m in theirs
-        if isinstance(m, ChatMessageAssistant)
-        for call in m.tool_calls or []
-    ]
-    assert results(ours) == [
-        (m.tool_call_id, m.text) for m in theirs if isinstance(m, ChatMessageTool)
-    ]
-    assert sum(isinstance(m, ChatMessageUser) for m in theirs) == 1
-
-
 def test_a_request_with_its_response_has_prompt_tools_and_model(tmp_path: Path) -> None:
     request = {
         "id": "resp_1",
@@ -163,16 +133,6 @@ def test_requests_that_go_on_from_one_another_are_one_conversation(tmp_path: Pat
     assert two.fixture.source is not None
     assert any("begins elsewhere" in caveat for caveat in two.fixture.source.caveats)
     assert one.fixture.name != two.fixture.name
-
-
-def test_instructions_that_replace_the_first_are_named(tmp_path: Path) -> None:
-    first = {"id": "r1", "instructions": "S", "input": ITEMS[1:2], "output": ITEMS[3:4]}
-    second = {"id": "r2", "previous_response_id": "r1", "instructions": "T", "input": "More"}
-    path = json_lines(tmp_path / "x.jsonl", first, {**second, "model": "m"})
-    built = read_one(FORMAT, path)
-    assert [text for _, text in said(built)] == ["S", "Go on", "Two things.", "More"]
-    assert built.fixture.source is not None
-    assert any("replaced the first" in caveat for caveat in built.fixture.source.caveats)
 
 
 def test_hosted_calls_carry_their_own_result_or_none(tmp_path: Path) -> None:

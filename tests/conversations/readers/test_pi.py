@@ -146,17 +146,6 @@ def test_a_torn_line_in_the_middle_does_not_cut_the_path(tmp_path: Path) -> None
     assert "an entry follows one that is not in the file" in built.fixture.source.caveats
 
 
-def test_entries_that_follow_each_other_in_a_circle_end(tmp_path: Path) -> None:
-    path = json_lines(
-        tmp_path / "a.jsonl",
-        HEADER,
-        _new("a", "b", message=_user("first")),
-        _new("b", "a", message=_user("second")),
-        _new("a", "b", message=_user("third")),
-    )
-    assert [text for _, text in said(read_one(FORMAT, path))] == ["first", "second", "third"]
-
-
 def test_a_compaction_in_a_tree_keeps_what_follows_its_first_kept_entry(tmp_path: Path) -> None:
     path = json_lines(
         tmp_path / "a.jsonl",

@@ -4,9 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
-from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, messages_from_openai
 
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
@@ -113,27 +111,3 @@ def test_samples_agree_with_their_table(name: str, messages: int, pairs: int, ac
     assert len(built.fixture.messages) == messages
     assert (len(calls(built)), len(results(built))) == (pairs, pairs)
     assert sum(message.role == "assistant" for message in built.fixture.messages) == actions
-
-
-def test_the_sample_agrees_with_inspects_converter() -> None:
-    """It knows the plain chat form only: the plural key is renamed for it."""
-    path = sample("swe_agent/swe-marshmallow-fc.traj")
-    history = json.loads(path.read_text())["history"]
-    for message in history:
-        if message["role"] == "tool":
-            message["tool_call_id"] = message.pop("tool_call_ids")[0]
-    built = read_one(FORMAT, path)
-    theirs = anyio.run(messages_from_openai, history)
-    ours = built.fixture.messages
-    assert [(message.role, message.text) for message in theirs] == said(built)
-    assert [
-        (call.function, call.arguments)
-        for message in theirs
-        if isinstance(message, ChatMessageAssistant)
-        for call in message.tool_calls or []
-    ] == [(name, arguments) for _, name, arguments in calls(built)]
-    # The file uses some ids several times, which a fixture cannot: those get a number.
-    answered = [m.tool_call_id or "" for m in theirs if isinstance(m, ChatMessageTool)]
-    own = [message.tool_call_id or "" for message in ours if message.role == "tool"]
-    assert [name.partition("-")[0] for name in own] == answered
-    assert len(set(own)) == len(own) == 11
