@@ -169,13 +169,6 @@ def test_arguments_are_refused_before_anything_is_read(arguments: list[str], sai
     assert {path: path.stat().st_mtime_ns for path in Path().rglob("*")} == before
 
 
-def test_the_wrong_format_named() -> None:
-    done = run(chat("a.json"), "--format", "codex")
-    assert done.exit_code == 1
-    assert "a.json: " in done.stdout.partition("Skipped")[2]
-    assert written() == []
-
-
 def test_an_unanswered_call_and_a_stray_result_are_told() -> None:
     messages = [user("Go."), assistant("", call("c1")), user("Stop."), result("c9", "late")]
     done = run(chat("a.json", messages))
@@ -284,7 +277,7 @@ def test_an_archive_that_unpacks_to_far_more_than_it_holds_is_skipped(stated: in
     assert len(written()) == 1
 
 
-@pytest.mark.parametrize("ends", [(b"x", b"x"), (b'{"a": "', b'"}'), (b"[1, ", b"]")])
+@pytest.mark.parametrize("ends", [(b'{"a": "', b'"}')])
 def test_a_huge_line_that_is_not_json_takes_little_memory(
     ends: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,18 +340,6 @@ def test_rows_of_a_dataset() -> None:
     assert "there is no column 'chat', there are 'id', 'talk'" in failed.stdout
     named = run("rows.parquet", "--format", "codex", "--out", "y")
     assert "leave out --format" in named.stdout
-
-
-def test_images_are_described_or_kept() -> None:
-    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
-    content = [{"type": "text", "text": "Look."}, image]
-    path = chat("a.json", [{"role": "user", "content": content}, assistant("I see.")])
-    run(path)
-    run(path, "--images", "keep", "--out", "kept")
-    assert load_fixture(written()[0]).messages[0].text == "Look.\n[image: image/png, 3 bytes]"
-    (kept,) = (load_fixture(path) for path in written("kept"))
-    assert isinstance(kept.messages[0].content, list)
-    assert len(kept.messages[0].content) == 2
 
 
 def test_scrubbed_on_the_way_and_audited() -> None:

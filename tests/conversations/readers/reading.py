@@ -65,6 +65,11 @@ def results(built: Built) -> list[tuple[str | None, str]]:
     return [(m.tool_call_id, m.text) for m in built.fixture.messages if m.role == "tool"]
 
 
+def caveats(built: Built) -> list[str]:
+    """Return what the fixture says that it lacks."""
+    return built.fixture.source.caveats if built.fixture.source else []
+
+
 def left_out(built: Built) -> dict[tuple[str, str], tuple[int, str]]:
     """Return how often something was left out and where it was first, by what and why."""
     return {(one.what, one.reason): (one.count, one.first[0]) for one in built.left_out}

@@ -339,16 +339,6 @@ LINES: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", LINES)
-def test_a_torn_first_line_is_named_and_the_rest_is_read(tmp_path: Path, name: str) -> None:
-    path = json_lines(tmp_path / "a.jsonl", b'ion", "data": {"id": 1}}', *LINES[name])
-    shown, fixtures = run(path)
-    assert f"a.jsonl: {name}," in shown.stdout
-    assert "unreadable: not JSON (first at a.jsonl: line 1)" in shown.stdout
-    _, whole = run(json_lines(tmp_path / "b.jsonl", *LINES[name]))
-    assert [f.model_dump() for f in fixtures] == [f.model_dump() for f in whole]
-
-
 def test_values_of_a_database_that_are_too_long_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

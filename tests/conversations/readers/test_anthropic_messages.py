@@ -11,6 +11,7 @@ from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.models import ImagePart, Message
 from tests.conversations.readers.reading import (
     calls,
+    caveats,
     json_file,
     json_lines,
     read_all,
@@ -82,8 +83,7 @@ def test_a_request_is_a_conversation_with_its_system_prompt_and_tools(tmp_path: 
     (tool,) = built.fixture.tools
     assert (tool.function.name, tool.function.parameters) == ("read", {"type": "object"})
     assert built.fixture.model == "claude-x"
-    assert built.fixture.source is not None
-    assert built.fixture.source.caveats == []
+    assert caveats(built) == []
 
 
 @pytest.mark.parametrize("form", ["list", "list on a line", "messages on lines", "wrapped"])
@@ -101,8 +101,7 @@ def test_the_same_messages_in_other_files(tmp_path: Path, form: str) -> None:
     built = read_one(FORMAT, path)
     assert len(said(built)) == 6
     assert len(results(built)) == 2
-    assert built.fixture.source is not None
-    assert built.fixture.source.caveats == [
+    assert caveats(built) == [
         "the file does not hold the system prompt",
         "the file does not hold the tools",
     ]
@@ -138,8 +137,7 @@ def test_requests_that_repeat_each_other_are_one_conversation(tmp_path: Path) ->
         "?",
     ]
     assert built.fixture.model == "claude-x"
-    assert built.fixture.source is not None
-    assert built.fixture.source.caveats == ["the system prompt changed; the first is kept"]
+    assert caveats(built) == ["the system prompt changed; the first is kept"]
 
 
 def test_a_request_that_does_not_go_on_is_a_conversation_of_its_own(tmp_path: Path) -> None:

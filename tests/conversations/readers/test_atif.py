@@ -9,12 +9,12 @@ from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
 from tests.conversations.readers.reading import (
     calls,
+    caveats,
     json_file,
     read_all,
     read_one,
     results,
     said,
-    sample,
 )
 
 FORMAT = format_named("atif")
@@ -114,9 +114,8 @@ def test_observations_without_a_call_id(tmp_path: Path) -> None:
     assert said(built)[1:3] == [("assistant", "<run/>"), ("user", "output")]
     assert results(built) == [("a", "by order"), ("b", "[no result was recorded for this call]")]
     assert [text for role, text in said(built) if role == "user"] == ["go", "output", "one", "two"]
-    assert built.fixture.source is not None
-    assert "observations that answer no call stand as user messages" in built.fixture.source.caveats
-    assert "1 tool results without their call were left out" in built.fixture.source.caveats
+    assert "observations that answer no call stand as user messages" in caveats(built)
+    assert "1 tool results without their call were left out" in caveats(built)
 
 
 def _continued(folder: Path, reference: Any) -> Path:
@@ -177,10 +176,8 @@ def test_a_reference_that_leads_outside_the_folder_is_not_followed(
     (folder / "loop").symlink_to(folder / "loop")
     built = read_one(FORMAT, _continued(folder, reference))
     assert "goes on" not in built.fixture.model_dump_json()
-    assert built.fixture.source is not None
-    caveats = built.fixture.source.caveats
-    assert "a continuation outside the folder was not followed" in caveats
-    assert "outside.json" not in "".join(caveats)
+    assert "a continuation outside the folder was not followed" in caveats(built)
+    assert "outside.json" not in "".join(caveats(built))
 
 
 @pytest.mark.parametrize(
@@ -202,8 +199,7 @@ def test_a_continuation_that_cannot_be_read_is_a_caveat(
     if content is not None:
         (tmp_path / "c.json").write_text(content)
     built = read_one(FORMAT, path)
-    assert built.fixture.source is not None
-    assert caveat in built.fixture.source.caveats
+    assert caveat in caveats(built)
     (compaction,) = built.fixture.recorded_compactions
     assert (compaction.cut, compaction.kind, compaction.state) == (3, "opaque", None)
 
@@ -215,19 +211,3 @@ def test_sub_agents_are_conversations_of_their_own(tmp_path: Path) -> None:
     assert said(main) == [("user", "go")]
     assert said(child) == [("user", "sub task")]
     assert child.fixture.name.endswith("-sub-1")
-
-
-def test_the_samples_continuation_is_followed_under_the_name_it_is_called_by(
-    tmp_path: Path,
-) -> None:
-    stem = "atif/terminus_2_hello-world-context-summarization-linear-history.trajectory"
-    (tmp_path / "trajectory.json").write_bytes(sample(f"{stem}.json").read_bytes())
-    continuation = sample(f"{stem}.cont-1.json").read_bytes()
-    (tmp_path / "trajectory.cont-1.json").write_bytes(continuation)
-    built = read_one(FORMAT, tmp_path / "trajectory.json")
-    (compaction,) = built.fixture.recorded_compactions
-    assert compaction.cut == 7
-    assert compaction.state is not None
-    assert compaction.state[0] == 0
-    assert len(compaction.state) == 4
-    assert len(built.fixture.messages) == 15

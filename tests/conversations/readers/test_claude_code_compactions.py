@@ -7,7 +7,7 @@ from compression_eval.conversations.building import Built
 from compression_eval.fixtures.models import Message, RecordedCompaction
 from tests.conversations.readers.claude_code_session import Session, result, text, use
 from tests.conversations.readers.importing import imported
-from tests.conversations.readers.reading import said
+from tests.conversations.readers.reading import caveats, said
 
 CLEARED = "[Old tool result content cleared]"
 
@@ -23,11 +23,6 @@ def before() -> Session:
 
 def compactions(built: Built) -> list[RecordedCompaction]:
     return built.fixture.recorded_compactions
-
-
-def caveats(built: Built) -> list[str]:
-    assert built.fixture.source is not None
-    return built.fixture.source.caveats
 
 
 def state(built: Built, number: int = 0) -> list[int | str]:
@@ -55,8 +50,7 @@ def test_a_boundary_is_a_cut_its_summary_the_state_and_the_rest_goes_on(tmp_path
     assert (compaction.tokens_before, compaction.tokens_after) == (900, 90)
     assert compaction.summary == "What happened so far."
     assert state(built) == ["What happened so far."]
-    assert built.fixture.source is not None
-    assert built.fixture.source.caveats == [
+    assert caveats(built) == [
         "the system prompt and the tools are not in the file",
         "compaction 1: the recorded state is what the file shows; what the agent's client attached "
         "again (files, plan, tasks) may be missing",
@@ -193,8 +187,7 @@ def test_a_microcompaction_may_clear_notes_and_name_what_is_not_there(tmp_path: 
     built = session.read(tmp_path)
     assert len(said(built)) == 5
     assert state(built) == [0, 1, CLEARED, 3]
-    assert built.fixture.source is not None
-    assert any("1 results that a compaction cleared" in c for c in built.fixture.source.caveats)
+    assert any("1 results that a compaction cleared" in c for c in caveats(built))
 
 
 def test_a_result_that_came_after_a_compaction_is_named(tmp_path: Path) -> None:

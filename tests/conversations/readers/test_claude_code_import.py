@@ -163,17 +163,6 @@ def test_the_tokens_after_a_compaction_are_those_of_the_next_request(tmp_path: P
     assert "compaction 1: the next request held about 10,000 tokens more" in caveats(fixture)
 
 
-def test_what_was_attached_again_is_part_of_the_state_and_nothing_is_missing(
-    tmp_path: Path,
-) -> None:
-    (fixture,) = imported(tmp_path, compacted(after=31_900, attached="z" * 40_000))
-    (compaction,) = fixture.recorded_compactions
-    made = [item for item in compaction.state or [] if isinstance(item, Message)]
-    assert [item.text[:1] for item in made] == ["y", "<"]
-    assert "z" * 40_000 in made[1].text
-    assert "compaction 1" not in caveats(fixture)
-
-
 def test_messages_that_no_person_wrote_are_marked(tmp_path: Path) -> None:
     session = Session()
     session.user("Fix the bug.")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.conversations.readers.claude_code_session import Session, result, text, use
-from tests.conversations.readers.reading import said
+from tests.conversations.readers.reading import caveats, said
 
 
 def working() -> Session:
@@ -78,8 +78,7 @@ def test_a_prompt_that_still_waits_at_the_end_is_kept_and_said(tmp_path: Path) -
     session.user([result("c1", "ok")])
     built = session.read(tmp_path)
     assert said(built)[-1] == ("user", "and then stop")
-    assert built.fixture.source is not None
-    assert "1 prompts still waited when the recording ended" in built.fixture.source.caveats
+    assert "1 prompts still waited when the recording ended" in caveats(built)
 
 
 def test_prompts_of_a_branch_that_was_left_are_left_too(tmp_path: Path) -> None:

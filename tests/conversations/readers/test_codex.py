@@ -21,6 +21,7 @@ from tests.conversations.readers.codex_lines import (
 )
 from tests.conversations.readers.reading import (
     calls,
+    caveats,
     json_lines,
     read_one,
     results,
@@ -175,10 +176,8 @@ def test_forks_sub_agents_and_other_agents_are_named(tmp_path: Path) -> None:
     assert said(built)[1] == ("user", "Look at x.py")
     assert built.fixture.name.endswith("-subagent")
     assert [tool.function.name for tool in built.fixture.tools] == ["ask"]
-    assert built.fixture.source is not None
-    caveats = " ".join(built.fixture.source.caveats)
     for word in ("sub-agent", "fork", "other agents"):
-        assert word in caveats
+        assert word in " ".join(caveats(built))
 
 
 def test_a_compressed_rollout_is_known_and_read(tmp_path: Path) -> None:

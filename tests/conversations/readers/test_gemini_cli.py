@@ -8,6 +8,7 @@ from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
 from tests.conversations.readers.reading import (
     calls,
+    caveats,
     json_file,
     json_lines,
     read_one,
@@ -76,8 +77,7 @@ def test_a_document_becomes_messages(tmp_path: Path) -> None:
     hidden = ("SECRET", "THOUGHT", "SHOWN", "TYPED")
     assert not any(word in built.fixture.model_dump_json() for word in hidden)
     assert built.fixture.model == "g-1"
-    assert built.fixture.source is not None
-    assert "the file does not hold the system prompt" in built.fixture.source.caveats
+    assert "the file does not hold the system prompt" in caveats(built)
 
 
 def test_a_later_record_replaces_an_earlier_one_in_its_place(tmp_path: Path) -> None:
@@ -140,8 +140,7 @@ def test_a_rewritten_list_is_a_compaction(tmp_path: Path) -> None:
     assert [item if isinstance(item, int) else item.text for item in compaction.state] == [
         "the snapshot", "understood", 2, 3,
     ]  # fmt: skip
-    assert built.fixture.source is not None
-    assert not any("kept tail" in caveat for caveat in built.fixture.source.caveats)
+    assert not any("kept tail" in caveat for caveat in caveats(built))
 
 
 def test_results_that_were_masked_are_a_compaction_that_cleared(tmp_path: Path) -> None:

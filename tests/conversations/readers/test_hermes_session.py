@@ -8,6 +8,7 @@ from typing import Any
 from compression_eval.conversations.building import Built, build
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
+from tests.conversations.readers.reading import caveats
 
 from .hermes_stores import SUMMARY, SUMMARY_TEXT, says, turn
 
@@ -28,11 +29,6 @@ def read(path: Path) -> list[Built]:
 
 def said(built: Built) -> list[str]:
     return [m.text for m in built.fixture.messages if m.role in ("user", "assistant")]
-
-
-def caveats(built: Built) -> list[str]:
-    assert built.fixture.source is not None
-    return built.fixture.source.caveats
 
 
 def session(name: str, messages: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
@@ -77,7 +73,7 @@ def test_exported_sessions_that_go_on_with_each_other_are_one(tmp_path: Path) ->
     older = session("s1", turn(1), end_reason="compression")
     other = session("s3", turn(3), model_config='{"_delegate_from": "s1"}', parent_session_id="s1")
     path = written(tmp_path / "x.jsonl", [other, newer, older])
-    main, delegate = read(path)
+    delegate, main = read(path)
     assert said(main) == [*HISTORY, "request 2", "working on 2", "answer 2"]
     (compaction,) = main.fixture.recorded_compactions
     assert (compaction.cut, compaction.summary) == (6, SUMMARY_TEXT)

@@ -7,6 +7,7 @@ from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
 from tests.conversations.readers.reading import (
     calls,
+    caveats,
     json_file,
     read_one,
     results,
@@ -39,8 +40,7 @@ def test_a_bare_list_keeps_its_commands_as_text(tmp_path: Path) -> None:
         (message["role"], message["content"]) for message in (SYSTEM, TASK, COMMAND, OUTPUT)
     ]
     assert calls(built) == []
-    assert built.fixture.source is not None
-    assert any("part of its text" in caveat for caveat in built.fixture.source.caveats)
+    assert any("part of its text" in caveat for caveat in caveats(built))
 
 
 def test_an_object_names_version_and_model(tmp_path: Path) -> None:
@@ -81,5 +81,4 @@ def test_calls_of_models_that_make_them_are_kept(tmp_path: Path) -> None:
     assert calls(built) == [("c1", "bash", {}), ("c2", "bash", {"a": 1})]
     assert results(built) == [("c1", "one"), ("c2", "two")]
     assert "HIDDEN" not in built.fixture.model_dump_json()
-    assert built.fixture.source is not None
-    assert not any("part of its text" in caveat for caveat in built.fixture.source.caveats)
+    assert not any("part of its text" in caveat for caveat in caveats(built))

@@ -7,7 +7,6 @@ from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_fixture
-from compression_eval.fixtures.models import NO_RESULT
 from tests.conversations.readers.reading import (
     calls,
     json_file,
@@ -94,25 +93,6 @@ def test_calls_of_the_old_form_are_paired_by_name_and_order(tmp_path: Path) -> N
     assert results(built) == [("call-1", "a.py"), ("call-2", "b.py")]
     both = json_file(tmp_path / "y.json", [chat[0], chat[1], chat[3], chat[2], chat[4]])
     assert results(read_one(FORMAT, both)) == [("call-1", "a.py"), ("call-2", "b.py")]
-
-
-def test_arguments_and_calls_that_are_not_as_they_should_be_are_kept(tmp_path: Path) -> None:
-    custom = {"id": "c", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}}
-    chat = [
-        {"role": "user", "content": "Go"},
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [call("a", "{bad"), call("o", {"k": "v"}), custom, {"id": "n"}],
-        },
-    ]
-    built = read_one(FORMAT, json_file(tmp_path / "x.json", chat))
-    assert calls(built) == [
-        ("a", "shell", {"input": "{bad"}),
-        ("o", "shell", {"k": "v"}),
-        ("c", "patch", {"input": "*** Begin"}),
-    ]
-    assert {text for _, text in results(built)} == {NO_RESULT}
 
 
 def test_a_fixture_comes_back_as_it_was(tmp_path: Path) -> None:

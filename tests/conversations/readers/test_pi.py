@@ -9,6 +9,7 @@ from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
 from tests.conversations.readers.reading import (
     calls,
+    caveats,
     json_lines,
     read_one,
     results,
@@ -88,8 +89,7 @@ def test_a_linear_session_becomes_messages(tmp_path: Path) -> None:
     assert results(built) == [("c2", "second"), ("c1", "first")]
     assert "SECRET THOUGHT" not in built.fixture.model_dump_json()
     assert built.fixture.model == "anthropic/m-2"
-    assert built.fixture.source is not None
-    assert "the file does not hold the system prompt" in built.fixture.source.caveats
+    assert "the file does not hold the system prompt" in caveats(built)
     assert built.fixture.name == "pi-555566667777"
 
 
@@ -127,23 +127,8 @@ def test_only_the_path_to_the_last_entry_is_the_conversation(tmp_path: Path) -> 
         ("user", "from an extension"),
         ("assistant", "right way"),
     ]
-    assert built.fixture.source is not None
-    assert "the session was forked from another one" in built.fixture.source.caveats
+    assert "the session was forked from another one" in caveats(built)
     assert "elsewhere" not in built.fixture.model_dump_json()
-
-
-def test_a_torn_line_in_the_middle_does_not_cut_the_path(tmp_path: Path) -> None:
-    path = json_lines(
-        tmp_path / "a.jsonl",
-        HEADER,
-        _new("a", None, message=_user("first")),
-        b'{"type": "message", "id": "b", "parentId": "a", "mess',
-        _new("c", "b", message=_user("second")),
-    )
-    built = read_one(FORMAT, path)
-    assert [text for _, text in said(built)] == ["first", "second"]
-    assert built.fixture.source is not None
-    assert "an entry follows one that is not in the file" in built.fixture.source.caveats
 
 
 def test_a_compaction_in_a_tree_keeps_what_follows_its_first_kept_entry(tmp_path: Path) -> None:
@@ -186,9 +171,8 @@ def test_an_old_compaction_counts_the_lines(tmp_path: Path, index: int, kept: li
     (compaction,) = built.fixture.recorded_compactions
     assert compaction.state is not None
     assert compaction.state[1:] == kept
-    assert built.fixture.source is not None
     missing = "a compaction names a first kept entry that is not before it"
-    assert (missing in built.fixture.source.caveats) == (not kept)
+    assert (missing in caveats(built)) == (not kept)
 
 
 def test_commands_of_the_user_count_if_the_model_saw_them(tmp_path: Path) -> None:

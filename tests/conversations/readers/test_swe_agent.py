@@ -10,6 +10,7 @@ from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
 from tests.conversations.readers.reading import (
     calls,
+    caveats,
     json_file,
     read_all,
     read_one,
@@ -86,10 +87,9 @@ def test_actions_in_the_text_stay_there_and_that_is_said(tmp_path: Path) -> None
         ("assistant", "look\n```\nls\n```"), ("user", "a.py"), ("assistant", "submit"),
     ]  # fmt: skip
     assert calls(built) == []
-    assert built.fixture.source is not None
-    caveats = built.fixture.source.caveats
-    assert any("part of its text, not tool calls" in caveat for caveat in caveats)
-    assert any(caveat.startswith("1 messages of a demonstration") for caveat in caveats)
+    told = "\n".join(caveats(built))
+    assert "part of its text, not tool calls" in told
+    assert "1 messages of a demonstration" in told
 
 
 def test_each_agent_has_its_own_conversation(tmp_path: Path) -> None:
