@@ -33,6 +33,6 @@ __all__ = [
 @modelapi(name="embedded")
 def embedded() -> type[ModelAPI]:
     """Return the provider of ``embedded/…``, imported when a model of it is first asked for."""
-    from compression_eval.embedded.provider import EmbeddedAPI
+    from compression_eval.embedded.model import EmbeddedAPI
 
     return EmbeddedAPI
