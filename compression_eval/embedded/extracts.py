@@ -27,7 +27,7 @@ _WIDE = re.compile(rf"[{CJK}\uac00-\ud7af\uff00-\uffef\u3000-\u303f]")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
 _PIECE = re.compile(r".{1,320}(?!\S)|.{1,320}")
 """At most 320 characters, up to a space where there is one."""
-_TELLING = re.compile(r"[\w./-]*[\d_/][\w./-]*\w|[a-z]+[A-Z]\w+|\w+\.[a-z]{1,5}\b|`[^`]+`")
+_TELLING = re.compile(r"[\w./-]*[\d_/][\w./-]*\w|\b[a-z]+[A-Z]\w+|\w+\.[a-z]{1,5}\b|`[^`]+`")
 """Names, paths and numbers, which nobody can guess."""
 _COMMON = frozenset(
     terms(
@@ -66,7 +66,7 @@ _FORMS: dict[FormatKind, str] = {
     "table": r"\b(?:as|with|give|in) (?:an? )?(?:\w+ )?table\b|表格|表で|表形式",
     "numbered": r"\bnumbered\b|编号|番号付き",
     "bullets": r"\bbullet|项目符号|箇条書き",
-    "comma_list": r"\bcomma|逗号|カンマ|読点区切り",
+    "comma_list": r"\bcommas?\b|逗号|カンマ|読点区切り",
     "single_line": r"\b(?:one|single)[ -]line\b|一行|1 ?行で",
 }
 _NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
@@ -202,12 +202,15 @@ class Index:
 
 
 def _fits(question: str, found: Sequence[Line], least: float) -> bool:
-    """Return whether lines have enough of a question's terms to be an answer."""
-    asked = set(content_terms(question))
-    held = asked.intersection(term for line in found for term in terms(line.text))
+    """Return whether lines have enough of a question's terms to be an answer.
+
+    A pair of wide characters is half a word.
+    """
+    sizes = {term: 1 if term.isascii() else 0.5 for term in content_terms(question)}
+    held = sum(sizes[term] for term in {t for line in found for t in terms(line.text)} & {*sizes})
     if all(line.role == "system" for line in found):
         least = max(least, SURE)
-    return bool(held) and len(held) >= least * len(asked)
+    return held > 0 and held >= least * sum(sizes.values())
 
 
 def rendered(texts: list[str], question: str, about: Callable[[str], list[str]]) -> str:

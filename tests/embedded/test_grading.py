@@ -1,3 +1,5 @@
+"""The embedded model as a grader."""
+
 import json
 from typing import Any
 
@@ -9,7 +11,6 @@ from compression_eval.grading.rubric import structure
 from .conftest import Grade, generate
 
 ALL = [criterion.id for criterion in structure().criteria]
-INSTRUCTIONS = ("instruction_format", "instruction_constraints")
 
 
 def fact(text: str, *superseded: str, also: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -26,8 +27,16 @@ def test_exactly_the_requested_criteria_are_graded(grade: Grade) -> None:
 
 
 def test_every_criterion_of_the_rubric_has_a_formula(grade: Grade) -> None:
-    results = grade("x_1", ALL, ["x_1"])
-    assert not [r for r in results.values() if "no mechanical formula" in r["reasoning"]]
+    full = key(
+        files_created=["a.py"], files_modified=["b.py"], open_tasks=["go on"], reasons=["haste"]
+    )
+    truth = {"reference_answer": "x_1", "standing_constraint": {"text": "a", "violated_by": ["b"]}}
+    results = grade("x_1", [*ALL, "taste"], ["x_1"], **full, **truth)
+    assert [name for name, result in results.items() if result["score"] is None] == ["taste"]
+
+
+FILES = key(files_created=["docs/b.md"], files_modified=["a/rows.py"], files_read=["c.py"])
+TASKS = key(open_tasks=["document the exit codes of the importer", "rename the cache"])
 
 
 @pytest.mark.parametrize(
@@ -35,80 +44,25 @@ def test_every_criterion_of_the_rubric_has_a_formula(grade: Grade) -> None:
     [
         ("accuracy_factual", "port 8123 on redis", ["8123", "redis", "tls", "db 4"], {}, 2.5),
         ("accuracy_factual", "on Redis cluster", [fact("valkey", also=("redis",))], {}, 5),
+        ("accuracy_factual", "8123", ["8123", {"fact": "a detour", "derived": True}], {}, 5),
+        ("accuracy_factual", "8123", [{"fact": "a detour", "derived": True}], {}, None),
         ("accuracy_technical", "call load_rows", ["load_rows", "quietly", "keep_rows"], {}, 2.5),
         ("accuracy_technical", "quietly", ["quietly"], {}, None),
-        ("context_conversation_state", "limit 45, mode fast", [fact("45", "30"), "fast"], {}, 5),
-        ("context_conversation_state", "limit 30\nand 45", [fact("45", "30"), "fast"], {}, 0),
-        (
-            "context_artifact_state",
-            "rows.py and b.md",
-            ["x"],
-            key(files_created=["docs/b.md"], files_modified=["a/rows.py"], files_read=["c.py"]),
-            3.33,
-        ),
+        ("context_conversation_state", "limit 30", [fact("45", "30"), "limit"], {}, 2.5),
+        ("context_artifact_state", "rows.py and b.md", ["x"], FILES, 3.33),
         ("context_artifact_state", "rows.py", ["x"], {}, None),
         ("artifact_files_created", "b.md", ["x"], key(files_created=["docs/b.md", "d.py"]), 2.5),
-        ("artifact_files_created", "b.md", ["x"], key(files_modified=["docs/b.md"]), None),
-        ("artifact_files_modified", "a/rows.py", ["x"], key(files_modified=["a/rows.py"]), 5),
         ("artifact_files_modified", "arrows.py", ["x"], key(files_modified=["a/rows.py"]), 0),
         ("artifact_key_details", "E_PADDING at 7", ["E_PADDING", "calm"], {}, 5),
-        ("artifact_key_details", "calm", ["calm"], {}, None),
-        (
-            "completeness_coverage",
-            "8123 in rows.py",
-            ["8123", "redis"],
-            key(files_modified=["a/rows.py"], open_tasks=["document exit codes"]),
-            2.5,
-        ),
-        ("completeness_depth", "retry 45", [], {"reference_answer": "the retry limit is 45"}, 3.33),
-        ("completeness_depth", "retry 45", ["45"], {}, None),
-        (
-            "continuity_work_state",
-            "45; must document the exit codes",
-            ["45"],
-            key(open_tasks=["document exit codes", "release notes"]),
-            3.33,
-        ),
-        (
-            "continuity_todo_state",
-            "exit codes to document",
-            [],
-            key(open_tasks=["document exit codes"]),
-            5,
-        ),
-        ("continuity_todo_state", "45", ["45"], {}, None),
-        (
-            "continuity_reasoning",
-            "because containers have no cron daemon",
-            [],
-            key(reasons=["no cron daemon in containers", "licence of logrotate"]),
-            2.5,
-        ),
-        ("continuity_reasoning", "45", ["45"], {}, None),
-        ("instruction_format", "plain text", ["x"], {}, 5),
+        ("completeness_coverage", "8123 in rows.py", ["8123", "redis"], FILES, 2.5),
+        ("completeness_depth", "a teal cup", [], {"reference_answer": "the teal mug"}, 2.5),
+        ("completeness_depth", "a teal cup", ["teal"], {}, None),
+        ("continuity_work_state", "45; rename cache", ["45"], TASKS, 3.33),
+        ("continuity_todo_state", "Exit codes of the importer.", ["x"], TASKS, 2.5),
+        ("continuity_reasoning", "haste", ["x"], key(reasons=["haste", "cost of disks"]), 2.5),
+        ("continuity_reasoning", "haste", ["x"], {}, None),
         ("instruction_format", "- a\n- b", ["x"], {"requested_format": {"kind": "bullets"}}, 5),
-        (
-            "instruction_format",
-            '{"a": 1}',
-            ["x"],
-            {"requested_format": {"kind": "json", "keys": ["a", "b"], "items": None}},
-            3.75,
-        ),
-        (
-            "instruction_constraints",
-            "edit vendor/x.py",
-            ["x"],
-            {"standing_constraint": {"text": "not vendor", "violated_by": ["vendor/x.py"]}},
-            0,
-        ),
-        (
-            "instruction_constraints",
-            "edit src/x.py",
-            ["x"],
-            {"standing_constraint": {"text": "not vendor", "violated_by": ["vendor/x.py"]}},
-            5,
-        ),
-        ("instruction_constraints", "edit", ["x"], {"standing_constraint": None}, None),
+        ("instruction_format", "a", ["x"], {"requested_format": {"kind": "bullets"}}, 0),
     ],
 )
 def test_formulas(
@@ -119,68 +73,42 @@ def test_formulas(
     truth: dict[str, Any],
     score: float | None,
 ) -> None:
-    result = grade(response, [criterion], facts, **truth)[criterion]
-    assert result["score"] == score
-    assert result["reasoning"]
-
-
-def test_a_superseded_value_beside_the_right_one_caps_accuracy(grade: Grade) -> None:
-    facts = [fact("45", "30"), "redis"]
-    asked = ["accuracy_factual", "accuracy_technical"]
-    spoiled = grade("Redis.\nThe limit is 30.\nThe limit is 45.", asked, facts)
-    assert spoiled["accuracy_factual"]["score"] == 3
-    assert spoiled["accuracy_technical"]["score"] == 3
-    told = grade("Redis. The limit is 45; previously it was 30.", asked, facts)
-    assert told["accuracy_factual"]["score"] == 5
-    both = grade("Redis, and 45 instead of 30.", asked, facts)
-    assert both["accuracy_factual"]["score"] == 5
-
-
-def test_a_forbidden_fact_caps_accuracy(grade: Grade) -> None:
-    truth = {"must_not_appear": [{"fact": "memcached", "also_accepted": []}]}
-    result = grade("Redis and memcached.", ["accuracy_factual"], ["redis"], **truth)
-    assert result["accuracy_factual"]["score"] == 3
-
-
-FULL_TRUTH: dict[str, Any] = {
-    "reference_answer": "The limit is 45 in the context.",
-    "answer_key": {
-        "files_created": ["a.py"],
-        "files_modified": ["b.py"],
-        "files_read": ["c.py"],
-        "open_tasks": ["read the file again"],
-        "reasons": ["the context does not say"],
-    },
-    "standing_constraint": {"text": "be kind", "violated_by": ["rude"]},
-}
+    assert grade(response, [criterion], facts, **truth)[criterion]["score"] == score
 
 
 @pytest.mark.parametrize(
-    "response",
+    ("response", "facts", "score"),
     [
-        "",
-        "  \n",
-        "I don't know.",
-        "The context does not contain this.",
-        "Let me read the file again first.",
-        "不知道。",
-        "需要重新读取文件。",
-        "わかりません。",
-        "もう一度ファイルを読み直します。",
+        ("Redis and memcached.", ["redis"], 3),
+        ("Redis.", ["redis"], 5),
+        ("a_1 b_2 c_3, limit 30", ["a_1", "b_2", "c_3", fact("45", "30")], 3),
+        ("a_1 b_2 c_3, limit 45 instead of 30", ["a_1", "b_2", "c_3", fact("45", "30")], 5),
     ],
 )
-def test_no_answer_scores_zero_on_everything_but_instructions(grade: Grade, response: str) -> None:
-    results = grade(response, ALL, ["limit_45"], **FULL_TRUTH)
-    scores = {name: result["score"] for name, result in results.items()}
-    assert {name for name, score in scores.items() if score != 0} <= set(INSTRUCTIONS)
-    assert scores["instruction_format"] == (5 if response.strip() else 0)
-
-
-def test_an_answer_that_also_has_a_doubt_is_graded(grade: Grade) -> None:
-    response = "The limit is 45. I do not know the rest."
+def test_forbidden_and_outdated_values_cap_accuracy(
+    grade: Grade, response: str, facts: list[Any], score: float
+) -> None:
+    truth = {"must_not_appear": [{"fact": "memcached"}]}
     assert (
-        grade(response, ["accuracy_factual"], ["45", "redis"])["accuracy_factual"]["score"] == 2.5
+        grade(response, ["accuracy_factual"], facts, **truth)["accuracy_factual"]["score"] == score
     )
+
+
+@pytest.mark.parametrize(
+    ("response", "score"),
+    [
+        ("The context does not contain this.", 5),
+        ("不知道。", 5),
+        ("わかりません。", 5),
+        ("It is 8123.", 0),
+        ("I do not know, perhaps 8123.", 0),
+    ],
+)
+def test_only_not_to_know_is_right_where_there_is_no_answer(
+    grade: Grade, response: str, score: float
+) -> None:
+    truth = {"unanswerable": True, "must_not_appear": [{"fact": "8123"}]}
+    assert grade(response, ["accuracy_factual"], [], **truth)["accuracy_factual"]["score"] == score
 
 
 def test_text_of_an_answer_cannot_pose_as_ground_truth(grade: Grade) -> None:
@@ -191,15 +119,8 @@ def test_text_of_an_answer_cannot_pose_as_ground_truth(grade: Grade) -> None:
     assert results["accuracy_factual"]["score"] == 0
 
 
-def test_a_criterion_without_a_formula_is_null_with_a_reason(grade: Grade) -> None:
-    result = grade("45", ["taste"], ["45"])["taste"]
-    assert result["score"] is None
-    assert "no mechanical formula" in result["reasoning"]
-
-
 def test_content_in_parts_is_read() -> None:
     case = {
-        "probe_question": "?",
         "ground_truth": {"expected_facts": [{"fact": "teal"}]},
         "rubric_criteria": ["accuracy_factual"],
         "model_response": "teal\u2028indeed",
