@@ -40,7 +40,7 @@ COMMANDS = {
         "Make fixtures of recorded conversations.",
     ),
     "probes": (
-        "authoring.commands:probes",
+        "authoring:probes",
         "Make probe banks, check them, qualify them, and say after runs what they tell apart.",
     ),
     "quickstart": (

@@ -23,8 +23,7 @@ from inspect_ai.log import EvalLog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from compression_eval.analysis.commands import report
-from compression_eval.authoring import making
-from compression_eval.authoring.generate import Wanted
+from compression_eval.authoring.generate import FEW, Asked, Wanted, generate_bank
 from compression_eval.compressors.recorded import unsupported
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.conversations.building import names_subagent
@@ -353,40 +352,36 @@ def _import(selection: Selection, out: Path) -> list[str]:
 def _probes(fixtures: Sequence[Path], limit: int) -> list[Path]:
     """Make a bank for each of the first conversations; returns those that have one."""
     wanted = Wanted(per_type=3, tail_tokens=TAIL_TOKENS)
-    asked: list[making.FixtureResult] = []
+    asked: list[Path] = []
+    count = 0
     dropped: list[tuple[str, str]] = [
         (path.stem, "one of more conversations in these files than --limit")
         for path in fixtures[limit:]
     ]
     lines: list[str] = []
     for path in fixtures[:limit]:
-        bank_path = path.with_name(path.stem + BANK_SUFFIX)
-        result = making.FixtureResult(load_fixture(path), str(path), bank_path)
-        anyio.run(making.generate_bank, result, wanted, None, lines.append)
-        lines.extend(result.lines(wanted))
-        if (bank := result.bank) is None:
-            dropped.append((path.stem, result.why_none(wanted)))
+        one = Asked(load_fixture(path), str(path), path.with_name(path.stem + BANK_SUFFIX))
+        made = anyio.run(generate_bank, one, wanted, None, lines.append)
+        lines.extend(made.lines)
+        if made.bank is None:
+            dropped.append((path.stem, made.why))
             continue
-        write_whole(result.target, fixture_text(bank))
-        asked.append(result)
+        write_whole(one.target, fixture_text(made.bank))
+        asked.append(path)
+        count += len(made.bank.probes)
     details = fixtures[0].parent.parent / "probes.txt"
     lines += ["", *(f"left out {name}: {reason}" for name, reason in dropped)]
     write_whole(details, "\n".join(lines) + "\n")
-    count = sum(len(cut.chosen) for result in asked for cut in result.cuts)
-    few = count < making.FEW * len(asked)
+    few = count < FEW * len(asked)
     _say(
         "asked",
         f"{_counted(count, 'probe')} about {_counted(len(asked), 'conversation')}, made from "
         f"tool calls and texts ({details})"
-        + (
-            f"; too few to rank strategies by: {making.FEW} a conversation are needed"
-            if few
-            else ""
-        ),
+        + (f"; too few to rank strategies by: {FEW} a conversation are needed" if few else ""),
         dropped,
         str(details),
     )
-    return [Path(result.origin) for result in asked]
+    return asked
 
 
 def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> list[SweepPlan]:

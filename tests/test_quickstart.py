@@ -12,7 +12,6 @@ from click.testing import CliRunner, Result
 from inspect_ai.log import list_eval_logs, read_eval_log
 
 from compression_eval import quickstart, states_frame
-from compression_eval.authoring import making
 from compression_eval.cli import main
 from compression_eval.conversations import pipeline
 from compression_eval.sweeping import running
@@ -133,7 +132,7 @@ def test_what_was_interrupted_is_gone_on_with(
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    for place, step in ((pipeline.Import, "run"), (making, "generate_bank")):
+    for place, step in ((pipeline.Import, "run"), (quickstart, "generate_bank")):
         with monkeypatch.context() as patched:
             patched.setattr(place, step, interrupt)
             done = run(sessions)

@@ -38,19 +38,18 @@ from inspect_ai.model import (
 from inspect_ai.util import JSONSchema
 from pydantic import BaseModel, Field, ValidationError
 
-from compression_eval.authoring.asking import draft, fact, wording
-from compression_eval.authoring.candidates import (
-    BY_MODEL,
+from compression_eval.authoring.check import BY_MODEL, duplicate, faults, tells_by_spelling
+from compression_eval.authoring.history import (
     IN_WORKSPACE,
     TYPES,
     Candidate,
     Dropped,
     Harvest,
-    duplicate,
-    faults,
-    tells_by_spelling,
+    History,
+    draft,
+    fact,
 )
-from compression_eval.authoring.history import History
+from compression_eval.authoring.mechanical import wording
 from compression_eval.errors import one_line, shorten
 from compression_eval.fixtures.banks import AnswerKey, ExpectedFact, Probe, ProbeType
 from compression_eval.fixtures.models import BROKEN_TEXT, Message, broken_text

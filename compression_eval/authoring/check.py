@@ -1,20 +1,23 @@
-"""``probes check``: what makes a probe a poor measure, beyond what `fixtures.checking` finds.
+"""What makes a probe a poor measure: the rules for new probes, and ``probes check`` for banks.
 
-Every check is a function in `CHECKS`: its docstring says what it asks and why, and it yields the
-place in the probe and the reason of each warning. Wording that checks go by is data, in
-``check_words.yaml``; the shapes that agents mask as secrets stand in ``redactors.yaml``.
+`faults` decides whether a generated probe can be taken; `duplicate` whether another asks the same.
+``probes check`` adds to what `fixtures.checking` finds in a bank: facts that every arm keeps, that
+overlap, or that a redactor or the scrubber would alter, and verdicts that are out of date. The
+shapes that agents mask as secrets are in ``redactors.yaml``.
 """
 
 import functools
+import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cached_property
 from importlib.resources import files
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import get_args
 
 import anyio
 import click
@@ -22,6 +25,7 @@ import yaml
 
 from compression_eval.authoring.history import THIRDS, History, histories
 from compression_eval.errors import DataError, PassedOverError, shorten
+from compression_eval.facts.records import variants
 from compression_eval.fixtures.banks import (
     ExpectedFact,
     Probe,
@@ -42,23 +46,292 @@ from compression_eval.fixtures.cuts import TAIL_TOKENS, resolve_cut
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.finding_files import SHIPPED
 from compression_eval.fixtures.loading import FixtureWithBank, find_sources
-from compression_eval.fixtures.models import Fixture, Language
+from compression_eval.fixtures.models import Fixture
 from compression_eval.terminal import examples, go_on, say_passed_over
-from compression_eval.text.lookup import Text, normalise
+from compression_eval.text.lookup import Text, normalise, other_paths, paths_of
 
-WordKind = Literal["artifact", "continuation", "decision", "several", "or", "numbers"]
+BY_MODEL = "model "
+"""Begins the origin of a probe that a model wrote; its name follows."""
+
+_MAX_QUESTION = 700
+_MAX_FACT = 300
+_MAX_FACTS = 8
+_ALIKE = 0.85
+_SHORT_NUMBER = re.compile(r"[^\w%]*\d{1,2}[^\w%]*")
+_TELLING = re.compile(r"[\d_/\\@#$&*+=<>|~]|\w(?:[.:]\w|[(\[])|(?<!\S)[.-]+\w|\w\S*?[A-Z]")
+_WORD = re.compile(r"\w+")
+_AROUND = 60
+_SPECIFIC = re.compile(r"[\w./:#-]*(?:[\d_/]|\w\.\w)[\w./:#-]*")
+_QUOTED = re.compile(r"[`“‘「『]([^`”’」』]+)")
+_SCRIPTS = {"zh": re.compile("[\u4e00-\u9fff]"), "ja": re.compile("[\u3040-\u30ff]")}
+_MIN_TELLING = 6
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+(?:\.\d+)*|[^\W\d_A-Za-z]")
+_GENERIC = frozenset([
+    "test", "tests", "spec", "specs", "index", "main", "init", "readme", "setup", "config",
+    "conf", "utils", "util", "helper", "helpers", "type", "types", "id", "name", "value",
+    "values", "data", "file", "files", "item", "items", "package", "json", "yaml", "yml",
+    "toml", "go", "mod", "make", "makefile", "dockerfile", "license", "changelog", "src",
+    "lib", "py", "js", "ts", "tsx", "jsx", "md", "txt", "rs", "java", "sh", "html", "css",
+    "the", "of", "in", "is", "to", "a", "an", "new", "get", "set", "run", "do",
+])  # fmt: skip
+"""Pieces of names that follow from convention."""
 
 _MIN_PROBES_FOR_THIRDS = 4
 """Below this a bank is not expected to reach into every third."""
 _MASK = "***"
-_NOT_A_LETTER = re.compile(r"[\W_]+")
-_QUANTITY = re.compile(r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>[^\W\d]*|%)")
-_ARTIFACT_SHAPE = re.compile(
-    r"[\w.-]+/[\w.*/-]+"  # a path
-    r"|\w\.[a-zA-Z]\w{0,4}\b"  # a file, or an attribute
-    r"|\w_\w|[a-z][A-Z]|\w\(\)"  # a name in code
-    r"|#\d+|\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b"  # a pull request, a commit
-)
+
+
+def tells(name: str) -> bool:
+    """Return whether a name of the code says something: two words at least, one not generic."""
+    pieces = _pieces(name)
+    named = len(name) >= _MIN_TELLING and not name[0].isdigit()
+    return named and len(pieces) > 1 and not _GENERIC.issuperset(pieces)
+
+
+def guessable(forms: Iterable[str], question: str) -> bool:
+    """Return whether a form follows from convention, or from the words of a question.
+
+    Of a path the base name counts; ``main.py`` and ``tests/test_x.py`` beside ``x`` say nothing.
+    """
+    given = set(_pieces(question)) | _GENERIC
+    for form in forms:
+        own = _pieces(form if " " in form else posixpath.basename(form.rstrip("/")))
+        if own and all(piece in given or piece.removesuffix("s") in given for piece in own):
+            return True
+    return False
+
+
+def _pieces(name: str) -> list[str]:
+    """Return the words and numbers that a name is made of, in lower case."""
+    return [piece.lower() for piece in _PIECE.findall(name)]
+
+
+def tells_by_spelling(form: str) -> bool:
+    """Return whether a text is more than plain words, so that hardly any other answer has it.
+
+    It is if it has a digit, a sign as code has it (``a.b``, ``--flag``, ``x_y``), or a capital that
+    is not the first letter of a word.
+    """
+    return _TELLING.search(form) is not None
+
+
+def faults(probe: Probe, history: History) -> list[str]:
+    """Return what is wrong with a probe, each in a sentence; nothing if it can be taken.
+
+    Args:
+        probe: The probe, with evidence for each fact.
+        history: The history before its cut.
+    """
+    facts = probe.expected_facts
+    found = list(_question_faults(probe, history))
+    for number, item in enumerate(facts):
+        found.extend(f"facts[{number}]: {fault}" for fault in _fact_faults(item, probe, history))
+    if len(guessed := list(_guessed(probe))) * 2 > len(facts):
+        found.extend(guessed)
+    answer = Text(probe.reference_answer)
+    if not probe.reference_answer.strip():
+        found.append("reference_answer: there is none")
+    else:
+        found.extend(
+            f"reference_answer: does not contain {shorten(item.fact)}"
+            for item in facts
+            if not item.derived and not answer.has_any(item.forms)
+        )
+    kept = [_kept(item, history) for item in facts]
+    if all(kept):
+        found.append(
+            f"every fact also stands in what is kept verbatim (messages {history.tail_start} "
+            f"to {history.cut - 1}, or the system prompt): {', '.join(filter(None, kept))}"
+        )
+    return found
+
+
+def _guessed(probe: Probe) -> Iterator[str]:
+    """Yield, for each fact that could be guessed, by which form and from what."""
+    question = Text(probe.question)
+    for item in _looked_up(probe):
+        for form in item.forms:
+            if guessable([form], probe.question) and not question.spells(form):
+                source = "convention" if guessable([form], "") else "words of the question"
+                yield f"{shorten(form)} could be guessed, from {source}"
+                break
+
+
+def _kept(item: ExpectedFact, history: History) -> str | None:
+    """Return which form of a fact stands where in what is kept verbatim; None if none does."""
+    if item.derived:
+        kept = [index for index in item.evidence if index in history.verbatim]
+        return f"messages {kept}" if kept == item.evidence else None
+    for index in history.stating(item.forms, history.verbatim):
+        if form := _stands_in(history.texts[index], item):
+            return f"{shorten(form)} in message {index}"
+    return None
+
+
+def _looked_up(probe: Probe) -> list[ExpectedFact]:
+    """Return the facts of a probe that are looked up in texts."""
+    return [item for item in probe.expected_facts if not item.derived]
+
+
+def _stands_in(text: Text, item: ExpectedFact) -> str | None:
+    """Return the form of a fact that a text has; None if it has none."""
+    return next(filter(text.spells, item.forms), None) if text.has_any(item.forms) else None
+
+
+def _question_faults(probe: Probe, history: History) -> Iterator[str]:
+    question = probe.question
+    if not question.strip() or len(question) > _MAX_QUESTION:
+        yield f"question: must have 1 to {_MAX_QUESTION} characters"
+    if not question.replace("\n", "").isprintable():
+        yield "question: has control characters"
+    script = _SCRIPTS.get(history.language)
+    if script and not script.search(question):
+        yield f"question: must be written in the language of the conversation ({history.language})"
+    if len(probe.expected_facts) > _MAX_FACTS:
+        yield f"facts: {len(probe.expected_facts)} of them; at most {_MAX_FACTS}"
+    text = Text(question)
+    for number, item in enumerate(probe.expected_facts):
+        for form in filter(text.spells, () if item.derived else item.forms):
+            place = "fact" if form == item.fact else "any_of"
+            yield (
+                f"question: gives away {shorten(form)} (facts[{number}].{place}): an answer that "
+                "repeats the question would be right"
+            )
+
+
+def _fact_faults(item: ExpectedFact, probe: Probe, history: History) -> Iterator[str]:
+    unusable = False
+    for form in item.forms:
+        bare = normalise(form)
+        if not bare or len(form) > _MAX_FACT or not form.isprintable():
+            yield f"{shorten(form)} cannot be looked up: give 1 to {_MAX_FACT} plain characters"
+            unusable = True
+        elif _SHORT_NUMBER.fullmatch(bare) or (len(bare) < 2 and bare.isascii()):
+            yield f"{shorten(form)} is too short to be found safely: add its name or unit"
+            unusable = True
+    if unusable:
+        return
+    stating = item.evidence if item.derived else history.stated_in(item.forms, item.evidence)
+    silent = [index for index in item.evidence if index not in stating]
+    if outside := [index for index in item.evidence if not 0 <= index < history.cut]:
+        yield f"evidence {outside} does not lie before the cut at {history.cut}"
+    elif silent or not item.evidence:
+        stated = history.stated_in(item.forms)
+        hint = f"it stands in {stated[:8]}" if stated else "it stands nowhere before the cut"
+        where = f"is not in its evidence messages {silent}" if silent else "has no evidence"
+        passages = "".join(
+            f"; message {index} says {near!r}"
+            for index in silent[:2]
+            if (near := _nearest(item.fact, history.texts[index].source))
+        )
+        yield f"{shorten(item.fact)} {where}; {hint}{passages}"
+    for value in item.superseded:
+        yield from _superseded_faults(value, item, probe, history)
+    if item.derived:
+        return
+    for form in item.forms:  # a base name that counts for a path may be that of another file
+        name = normalise(form)
+        paths = paths_of(name, [normalise(other) for other in item.forms])
+        if paths and any(other_paths(name, paths, text.normalised) for text in history.texts):
+            yield f"{shorten(form)} is also the name of another file"
+
+
+def _nearest(form: str, text: str) -> str:
+    """Return the passage of a text that has the most words of a form; empty if it has none."""
+    wanted = set(_WORD.findall(form.lower()))
+    found = [(m.start(), m[0]) for m in _WORD.finditer(text.lower()) if m[0] in wanted]
+    reach = 2 * len(form)
+
+    def words_from(place: int) -> int:
+        start = found[place][0]
+        near = found[place : place + 2 * len(wanted)]
+        return len({word for at, word in near if at <= start + reach})
+
+    if not found:
+        return ""
+    start = found[max(range(len(found)), key=words_from)][0]
+    return text[max(0, start - _AROUND) : start + reach + _AROUND]
+
+
+def _superseded_faults(
+    value: str, item: ExpectedFact, probe: Probe, history: History
+) -> Iterator[str]:
+    said = f"the superseded {shorten(value)}"
+    if any(Text(value).spells(form) or Text(form).spells(value) for form in item.forms):
+        yield f"{said} cannot be told from the current value"
+        return
+    stated = next(history.stating([value]), None)
+    if stated is None:
+        yield f"{said} is nowhere before the cut"
+    elif stated > max(item.evidence, default=-1):
+        yield f"{said} first stands after the value that replaced it"
+    if probe.reference_answer and Text(probe.reference_answer).spells(value):
+        yield f"the reference answer contains {said}"
+
+
+def warnings(probe: Probe, history: History) -> list[str]:
+    """Return which later messages give a fact another value; whether it holds, a reader tells."""
+    found: list[str] = []
+    for item in _looked_up(probe):
+        names = [re.split(r"[^\w.-]", normalise(form))[0] for form in item.forms]
+        for index in range(max(item.evidence, default=history.cut) + 1, history.cut):
+            text = history.texts[index].normalised
+            if not any(name and name in text for name in names):
+                continue
+            if (other := next(iter(variants(item.forms, text)), None)) is not None:
+                found.append(f"message {index} says {shorten(other)} after {shorten(item.fact)}")
+                break
+    return found
+
+
+def duplicate(probe: Probe, taken: Sequence[Probe]) -> str | None:
+    """Return which probe asks the same already; None if none does.
+
+    Two ask the same if they expect the same facts, if all of several facts are asked for already,
+    or if the questions are nearly equal and name the same things. Where a model wrote one of them,
+    no fact may be in both, nor a fact of one in the question of the other.
+    """
+
+    def facts(asked: Probe) -> set[str]:
+        return {normalise(item.fact) for item in asked.expected_facts}
+
+    own, question = facts(probe), normalise(probe.question)
+    for other in taken:
+        said, asked = shorten(other.question), normalise(other.question)
+        if own == facts(other) or (len(own) > 1 and own <= facts(other)):
+            shown = ", ".join(shorten(item.fact) for item in probe.expected_facts)
+            return f"asks for {shown}, the facts of another probe: {said}"
+        in_both = {
+            "its question gives away {} of another probe": _gives(probe, other),
+            "the question of another probe gives away its {}": _gives(other, probe),
+        }
+        by_model = BY_MODEL in (each.origin[: len(BY_MODEL)] for each in (probe, other))
+        if by_model:
+            in_both["another probe asks for {} as well"] = _share_a_fact(probe, other)
+        told = [text.format(shorten(form)) for text, form in in_both.items() if form]
+        if told and (by_model or len(told) == len(in_both)):
+            return f"{', and '.join(told)}: {said}"
+        named = set(_SPECIFIC.findall(question)) == set(_SPECIFIC.findall(asked))
+        named &= set(_QUOTED.findall(probe.question)) == set(_QUOTED.findall(other.question))
+        if named and SequenceMatcher(None, question, asked, autojunk=False).ratio() >= _ALIKE:
+            return f"nearly the question of another probe: {said}"
+    return None
+
+
+def _gives(asked: Probe, other: Probe) -> str | None:
+    """Return the form of a fact of a probe that the question of another states."""
+    question = Text(asked.question)
+    return next(filter(None, (_stands_in(question, item) for item in _looked_up(other))), None)
+
+
+def _share_a_fact(probe: Probe, other: Probe) -> str | None:
+    """Return a form that facts of two probes have in common, whole or as a part of one."""
+    pairs = product(_looked_up(probe), _looked_up(other))
+    shared = (
+        _stands_in(Text(item.fact), taken) or _stands_in(Text(taken.fact), item)
+        for item, taken in pairs
+    )
+    return next(filter(None, shared), None)
 
 
 @dataclass(frozen=True)
@@ -81,7 +354,6 @@ class Case:
 
     probe: Probe
     history: History
-    language: Language
     copy: ScrubbedCopy | None
     """None where the scrubber would change nothing, or cannot run."""
     valid: Qualification | None
@@ -124,55 +396,14 @@ def answered_by_what_is_kept(case: Case) -> Warnings:
 
 
 def alternatives(case: Case) -> Warnings:
-    """Are facts spellings of each other? No good answer gives all of them, yet all are required."""
-    for place, fact in case.facts:
-        sides = _sides(fact.fact, case.language)
-        if len(sides) > 1 and not case.history.stated_in([fact.fact]):
-            joined = " and ".join(map(shorten, sides))
-            text = f"joins {joined}: give one as the fact, the rest in any_of"
-            yield place, f"{shorten(fact.fact)} {text}"
+    """Is a fact within another? No good answer gives both, yet all are required."""
     for (first, one), (second, other) in combinations(enumerate(case.probe.expected_facts), 2):
-        if reason := _same_thing(one.fact, other.fact, case.language) or _rivals(case, one, other):
+        if Text(one.fact).spells(other.fact) or Text(other.fact).spells(one.fact):
             yield (
                 f".expected_facts[{first}] and [{second}]",
-                f"{shorten(one.fact)} and {shorten(other.fact)} {reason}; "
-                "every fact is required; spellings of one thing belong into any_of",
+                f"{shorten(one.fact)} and {shorten(other.fact)} overlap: whoever gives the longer "
+                "has given the shorter; spellings of one thing belong into any_of",
             )
-
-
-def _sides(fact: str, language: Language) -> list[str]:
-    """Return what a fact joins by a word for "or"; the fact alone if there is none."""
-    for name in dict.fromkeys((language, "en")):
-        for word in words("or", name):
-            parts = [part.strip() for part in fact.split(word)]
-            if len(parts) > 1 and all(parts):
-                return parts
-    return [fact]
-
-
-def _same_thing(one: str, other: str, language: Language) -> str:
-    plain = []
-    for fact in (one, other):
-        text = f" {_NOT_A_LETTER.sub(' ', normalise(fact))} "
-        for number, word in enumerate(words("numbers", language)):
-            text = text.replace(f" {word} ", f" {number} ")
-        plain.append(text.strip())
-    if plain[0].replace(" ", "") == plain[1].replace(" ", ""):
-        return "are spellings of the same thing"
-    for first, second in ((one, other), plain):
-        if Text(first).spells(second) or Text(second).spells(first):
-            return "overlap: whoever gives the longer has given the shorter"
-    return ""
-
-
-def _rivals(case: Case, one: ExpectedFact, other: ExpectedFact) -> str:
-    """Say so if two facts are values of one quantity that the question asks for once."""
-    quantities = [_QUANTITY.fullmatch(normalise(fact.fact)) for fact in (one, other)]
-    units = {quantity and quantity["unit"] for quantity in quantities}
-    if len(units) > 1 or None in units or mentions("several", case.probe.question, case.language):
-        return ""
-    together = set(case.history.stated_in(one.forms)) & set(case.history.stated_in(other.forms))
-    return "" if together else "never stand in one message, and the question asks for one value"
 
 
 def masked_by_a_redactor(case: Case) -> Warnings:
@@ -218,38 +449,6 @@ def altered_by_the_scrubber(case: Case) -> Warnings:
             yield place, f"{shorten(fact.fact)} {text}"
 
 
-def type_without_reason(case: Case) -> Warnings:
-    """Does anything speak for the type?
-
-    It decides the criteria and the row that results count in, so a plain look-up filed as a
-    decision makes reasoning look easy. Wording is a heuristic.
-    """
-    probe, key = case.probe, case.probe.answer_key
-    forms = [form for fact in probe.expected_facts for form in fact.forms]
-    supported: dict[str, tuple[object, str]] = {
-        "artifact": (
-            key.files_created
-            or key.files_modified
-            or key.files_read
-            or any(_ARTIFACT_SHAPE.search(form) for form in forms),
-            "no fact is a file or a name in code, and the question asks for none",
-        ),
-        "continuation": (
-            key.open_tasks,
-            "the question asks for nothing open and there is no answer_key.open_tasks",
-        ),
-        "decision": (
-            key.reasons,
-            "the question asks for no choice or reason and there is no answer_key.reasons",
-        ),
-    }
-    if probe.type == "recall":
-        return
-    reason, missing = supported[probe.type]
-    if not reason and not mentions(probe.type, probe.question, case.language):
-        yield ".type", f"{probe.type}, but {missing}"
-
-
 def verdict_against_it(case: Case) -> Warnings:
     """Is the verdict of ``probes qualify`` out of date, or is it that the probe does not count?"""
     found = case.probe.qualification
@@ -271,46 +470,18 @@ CHECKS: tuple[Callable[[Case], Warnings], ...] = (
     alternatives,
     masked_by_a_redactor,
     altered_by_the_scrubber,
-    type_without_reason,
     verdict_against_it,
 )
 
 
-def words(kind: WordKind, language: Language) -> list[str]:
-    """Return the words of one kind in one language."""
-    found: list[str] = _data("check_words.yaml")[kind][language]
-    return found
-
-
-def mentions(kind: WordKind, text: str, language: Language) -> bool:
-    """Return whether a text has a word of a kind, in its own language or in English."""
-    folded = text.casefold()
-    return any(_pattern(kind, name).search(folded) for name in (language, "en"))
-
-
-@functools.cache
-def _pattern(kind: WordKind, language: Language) -> re.Pattern[str]:
-    bounded = []
-    for phrase in map(str.casefold, words(kind, language)):
-        ends = [character.isascii() and character.isalnum() for character in phrase]
-        before = r"(?<![a-z0-9_])" if ends[0] else ""
-        after = r"(?![a-z0-9_])" if ends[-1] else ""
-        bounded.append(f"{before}{re.escape(phrase)}{after}")
-    return re.compile("|".join(bounded))
-
-
 @functools.cache
 def _redactors() -> list[_Redactor]:
+    text = (files(__package__) / "redactors.yaml").read_text(encoding="utf-8")
     return [
         (redactor["name"], shape["name"], re.compile(shape["pattern"]))
-        for redactor in _data("redactors.yaml")
+        for redactor in yaml.safe_load(text)
         for shape in redactor["shapes"]
     ]
-
-
-@functools.cache
-def _data(name: str) -> Any:
-    return yaml.safe_load((files(__package__) / name).read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -350,7 +521,7 @@ def check_bank(pair: FixtureWithBank, tail_tokens: int) -> BankReport:
         # A probe without a cut of its own may have been put at any; its verdict says at which.
         cut = probe.cut or (probe.qualification.cut if probe.qualification else end)
         valid = valid_qualification(probe, fixture_digest, cut)
-        case = Case(probe, at[probe.cut or end], bank.language or fixture.language, copy, valid)
+        case = Case(probe, at[probe.cut or end], copy, valid)
         cases.append(case)
         where = f"{path}: probes[{position}] ({shorten(probe.id)})"
         for check in CHECKS:

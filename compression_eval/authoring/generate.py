@@ -1,7 +1,13 @@
-"""``probes generate``: a bank for each fixture, of the best candidates from every source."""
+"""``probes generate``: a bank for each fixture, of the best candidates from every source.
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+For each cut of a fixture, candidates come from a model, from what tool calls tell, or from both;
+`choose` takes some of each type from all over the history. Without a model fixtures are worked on
+in several processes, and a corpus shard by shard; what comes out is the same.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -21,8 +27,8 @@ from compression_eval.conversations.corpus import (
     shard_options,
 )
 from compression_eval.engine import Engine, jobs_option
-from compression_eval.errors import DataError, PassedOverError, nothing_left, shorten
-from compression_eval.fixtures.banks import ProbeBank
+from compression_eval.errors import DataError, PassedOverError, nothing_left, one_line, shorten
+from compression_eval.fixtures.banks import Probe, ProbeBank, ProbeType
 from compression_eval.fixtures.cuts import TAIL_TOKENS, CutArgument, cut_argument, cuts_of
 from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank
 from compression_eval.fixtures.loading import FixtureSource, find_sources, text_of
@@ -42,12 +48,19 @@ from compression_eval.terminal import (
 if TYPE_CHECKING:
     from inspect_ai.model import Model
 
-    from compression_eval.authoring.by_model import Usage
-    from compression_eval.authoring.making import FixtureResult
+    from compression_eval.authoring.by_model import ModelGenerator, Usage
+    from compression_eval.authoring.history import Candidate, Dropped, History
 
 # What makes the banks imports Inspect, so it is imported where they are made: without a model that
 # is in other processes than this one.
-_IMPORTED = ("compression_eval.authoring.making", "openai")
+_IMPORTED = ("compression_eval.authoring.mechanical", "openai")
+
+FEW = 8
+"""Probes below which a cut has too few; a bank has from 8 on at each."""
+
+_MAX_DROPPED_SHOWN = 12
+_MAX_REASON = 200
+_USE_MODEL = "--model MODEL writes more and better ones"
 
 
 @dataclass(frozen=True)
@@ -82,13 +95,13 @@ class Asked:
         return sum(len(message.text) for message in self.fixture.messages)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Made:
     """What became of a fixture."""
 
     name: str
     place: str
-    lines: Sequence[str] = ()
+    lines: list[str] = field(default_factory=list)
     """What is said of it."""
     data: dict[str, Any] | None = None
     """What the report holds of it."""
@@ -96,17 +109,208 @@ class Made:
     why: str = ""
     """Why no bank was made for it."""
 
-    @classmethod
-    def of(cls, result: "FixtureResult", wanted: Wanted) -> "Made":
-        """Return what is left of a result."""
-        lines, data, bank = [*result.lines(wanted)], result.as_data(wanted), result.bank
-        why = "" if bank else result.why_none(wanted)
-        return cls(result.fixture.name, result.origin, lines, data, bank, why)
-
     @property
     def passed_over(self) -> PassedOverError:
         """Say why no bank was made."""
         return PassedOverError(f"{self.place}: {self.why}", self.place, self.why)
+
+
+def choose(
+    candidates: "Sequence[Candidate]", per_type: int
+) -> "tuple[list[Candidate], list[Dropped]]":
+    """Choose probes for one cut.
+
+    One of each type is taken in turn. Of those that are left, the one wins that the workspace does
+    not tell; then whose third of the history, then whose template, has been taken least for its
+    type; then whose third has been taken least at all; then the one that came first. What a type
+    comes short of, others make up for. At most a quarter are such as the workspace would tell.
+
+    Args:
+        candidates: Fit ones, the better first.
+        per_type: How many of each type.
+
+    Returns:
+        The chosen, by type; and those dropped since they ask what another asks already, or are
+        too many of those that the workspace tells.
+    """
+    from compression_eval.authoring.check import duplicate
+    from compression_eval.authoring.history import IN_WORKSPACE, TYPES, Dropped
+
+    left = {kind: [c for c in candidates if c.probe.type == kind] for kind in TYPES}
+    chosen: list[Candidate] = []
+    dropped: list[Dropped] = []
+
+    def take(kind: ProbeType) -> bool:
+        """Take the best of a type, dropping duplicates that are met on the way."""
+        same = [item for item in chosen if item.probe.type == kind]
+        thirds, overall = Counter(c.third for c in same), Counter(c.third for c in chosen)
+        templates = Counter(c.template for c in same)
+        while left[kind]:
+            best = min(
+                left[kind],
+                key=lambda c: (
+                    c.workspace,
+                    thirds[c.third],
+                    templates[c.template],
+                    overall[c.third],
+                ),
+            )
+            left[kind].remove(best)
+            reason = duplicate(best.probe, [item.probe for item in chosen])
+            if reason is None:
+                chosen.append(best)
+                return True
+            dropped.append(Dropped.of(best.probe, [reason]))
+        return False
+
+    for _ in range(per_type):
+        # The scarce first: a twin must not cost a type the only one that it has.
+        for kind in sorted(TYPES, key=lambda kind: len(left[kind])):
+            take(kind)
+    while len(chosen) < per_type * len(TYPES):
+        counts = Counter(item.probe.type for item in chosen)
+        if not any(take(kind) for kind in sorted(TYPES, key=lambda kind: counts[kind])):
+            break
+    # There may be fewer than were wanted.
+    told = [item for item in chosen if item.workspace]
+    for item in told[(len(chosen) - len(told)) // 3 :]:
+        chosen.remove(item)
+        dropped.append(Dropped.of(item.probe, [IN_WORKSPACE]))
+    chosen.sort(key=lambda item: TYPES.index(item.probe.type))
+    return chosen, dropped
+
+
+async def generate_bank(
+    asked: Asked,
+    wanted: Wanted,
+    generator: "ModelGenerator | None",
+    progress: Callable[[str], None],
+) -> Made:
+    """Return what was made for a fixture.
+
+    Args:
+        asked: The fixture.
+        wanted: What is to be made.
+        generator: Asks a model; None for none.
+        progress: Told one line at a time.
+
+    Raises:
+        DataError: A cut does not fit the fixture.
+    """
+    from compression_eval.authoring.history import histories
+
+    fixture = asked.fixture
+    made = Made(fixture.name, asked.place)
+    probes: list[Probe] = []
+    reasons: list[str] = []
+    cuts: list[dict[str, Any]] = []
+    compressed = False
+    for history in await histories(fixture, cuts_of(fixture, wanted.cuts), wanted.tail_tokens):
+        compressed = compressed or bool(history.compressed)
+        cut = await _at_cut(history, wanted, generator, progress)
+        probes += cut.pop("bank")
+        reasons += ["; ".join(item["reasons"]) for item in cut["dropped"]]
+        cuts.append(cut)
+        made.lines.extend(_lines(f"{fixture.name}, cut {history.cut}", cut, wanted))
+    if probes:
+        made.bank = ProbeBank(fixture=fixture.name, language=fixture.language, probes=probes)
+    elif not compressed:
+        made.why = "no probe could be made: nothing is compressed: all of it fits the kept tail"
+    else:
+        reason = "nothing to ask was found"
+        if reasons:
+            reason = f"{len(reasons)} dropped, the first since {reasons[0]}"
+        elif wanted.model is None:
+            reason += " that is sure without a model"
+        made.why = f"no probe could be made: {reason}"
+        made.why += f"; {_USE_MODEL}" if wanted.model is None else ""
+    bank = str(asked.target) if made.bank else None
+    made.data = {"fixture": fixture.name, "bank": bank, "cuts": cuts}
+    return made
+
+
+async def _at_cut(
+    history: "History",
+    wanted: Wanted,
+    generator: "ModelGenerator | None",
+    progress: Callable[[str], None],
+) -> dict[str, Any]:
+    """Return what was made for one cut as the report has it, and the probes under ``bank``."""
+    from compression_eval.authoring.history import THIRDS, TYPES, Harvest
+    from compression_eval.authoring.mechanical import mechanical
+
+    harvest = Harvest()
+    if not history.compressed:
+        progress(f"cut {history.cut}: everything is kept")
+    elif generator:
+        harvest.add(await generator.generate(history))
+    if history.compressed and wanted.mechanical:
+        progress(f"cut {history.cut}: reading {len(history.calls)} tool calls")
+        harvest.add(mechanical(history))
+    chosen, twins = choose(harvest.candidates, wanted.per_type)
+    dropped = [*harvest.dropped, *twins]
+    numbers: Counter[str] = Counter()
+    for at, item in enumerate(chosen):
+        kind = item.probe.type
+        numbers[kind] += 1
+        identifier = f"{kind}-c{history.cut}-{numbers[kind]:02d}"
+        probe = item.probe.model_copy(update={"id": identifier})
+        chosen[at] = replace(item, probe=probe)
+    thirds = Counter(item.third for item in chosen)
+    notes = []
+    for kind in TYPES if history.compressed else ():
+        if numbers[kind] < wanted.per_type:
+            missing = sum(item.type == kind for item in dropped)
+            why = f"{missing} dropped" if missing else "nothing more was found"
+            notes.append(f"{kind}: {numbers[kind]} of {wanted.per_type}: {why}")
+    notes += harvest.notes
+    if history.compressed and wanted.model is None and len(chosen) < FEW:
+        found = f"{len(chosen)} of at least {FEW} that a comparison needs"
+        notes.append(f"too few sure questions were found without a model, {found}; {_USE_MODEL}")
+    return {
+        "cut": history.cut,
+        "compressed_from": history.compressed.start,
+        "tail_starts_at": history.compressed.stop,
+        "by_type": {kind: numbers[kind] for kind in TYPES},
+        "spread": {third: thirds[third] for third in THIRDS},
+        "notes": notes,
+        "left_over": len(harvest.candidates) - len(chosen) - len(twins),
+        "probes": [
+            {
+                "id": item.probe.id,
+                "origin": item.probe.origin,
+                "third": item.third,
+                "question": item.probe.question,
+                "facts": [fact.fact for fact in item.probe.expected_facts],
+                "need": item.need,
+            }
+            for item in chosen
+        ],
+        "dropped": [asdict(item) for item in dropped],
+        "bank": [item.probe for item in chosen],
+    }
+
+
+def _lines(name: str, cut: dict[str, Any], wanted: Wanted) -> Iterator[str]:
+    """Yield what was made for a cut, a line each."""
+    first, tail = cut["compressed_from"], cut["tail_starts_at"]
+    if first >= tail:
+        fits = f"all fits the tail of {wanted.tail_tokens} tokens"
+        yield f"{name}: nothing is compressed: {fits}"
+        return
+    yield f"{name}: {len(cut['probes'])} probes (messages {first} to {tail - 1} are compressed)"
+    yield "  " + "; ".join(
+        ", ".join(f"{each} {count}" for each, count in cut[part].items())
+        for part in ("by_type", "spread")
+    )
+    yield from (f"  {note}" for note in cut["notes"])
+    dropped = cut["dropped"]
+    for item in dropped[:_MAX_DROPPED_SHOWN]:
+        asked = f" {shorten(item['question'])}" if item["question"] else ""
+        reason = "; ".join(one_line(each, _MAX_REASON) for each in item["reasons"])
+        yield f"  dropped: {item['type'] or 'candidate'} ({item['origin']}){asked}: {reason}"
+    if (more := len(dropped) - _MAX_DROPPED_SHOWN) > 0:
+        yield f"  dropped: {more} more (--report FILE lists them)"
 
 
 def _checked_cuts(
@@ -207,17 +411,15 @@ def generate_command(
 
     async def ask(asked_model: "Model") -> "Usage":
         from compression_eval.authoring.by_model import CHUNK_TOKENS, ModelGenerator, Usage
-        from compression_eval.authoring.making import FixtureResult, generate_bank
 
         usage = Usage()
         for number, item in enumerate(asked):
             chunk, say = chunk_tokens or CHUNK_TOKENS, partial(progress, number)
             generator = ModelGenerator(asked_model, per_type, chunk, usage, say)
-            result = FixtureResult(item.fixture, item.place, item.target)
-            await generate_bank(result, wanted, generator, say)
+            made = await generate_bank(item, wanted, generator, say)
             if generator.requests and not usage.calls:
                 raise DataError(f"model {asked_model}: {generator.failure}")
-            finish(Made.of(result, wanted))
+            finish(made)
         return usage
 
     usage = anyio.run(ask, model_by_name(model, options)) if model else None
@@ -239,15 +441,6 @@ def generate_command(
     say_passed_over([*without, *unasked], done[len(unasked) :])
     banks = ("--probes", out) if out else ()
     go_on(("compression-eval", "probes", "check", *paths, *banks))
-
-
-def _made(
-    asked: Sequence[Asked], wanted: Wanted, engine: Engine
-) -> Iterator[tuple[int, tuple[Made, list[str]]]]:
-    """Yield what `_make` returns for every fixture, with its number."""
-    with engine.opened([item.size for item in asked], _IMPORTED):
-        make, name, size = partial(_make, wanted), attrgetter("place"), attrgetter("size")
-        yield from engine.run("asking", make, asked, name, size=size)
 
 
 def _spent(usage: "Usage") -> str:
@@ -334,16 +527,9 @@ def _make_shard(wanted: Wanted, shard: Shard) -> Iterator[Made | Row]:
 
 
 def _make(wanted: Wanted, asked: Asked) -> tuple[Made, list[str]]:
-    """Make a bank without a model; returns it, and the lines of its progress.
-
-    The fixture stays where it is: it is most of a result, and takes long to hand over.
-    """
-    from compression_eval.authoring.making import FixtureResult, generate_bank
-
+    """Make a bank without a model; returns it, and the lines of its progress."""
     said: list[str] = []
-    result = FixtureResult(asked.fixture, asked.place, asked.target)
-    anyio.run(generate_bank, result, wanted, None, said.append)
-    return Made.of(result, wanted), said
+    return anyio.run(generate_bank, asked, wanted, None, said.append), said
 
 
 def _found(

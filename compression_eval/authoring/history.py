@@ -1,13 +1,17 @@
-"""A conversation up to a cut, as those who write probes need it."""
+"""A conversation up to a cut, as those who write probes need it, and the probes on their way.
+
+A `History` has three parts: a head and a tail that every strategy keeps, and the middle. Probes are
+`Candidate` until `generate` chooses some of them; what is not fit is `Dropped`, with its reasons.
+"""
 
 import json
 import re
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from compression_eval.compressors.budget import split
 from compression_eval.compressors.tokens import token_counter
@@ -15,6 +19,7 @@ from compression_eval.file_ops.calls import Call, calls_of_fixture
 from compression_eval.file_ops.ledger import Inventory, Reading, inventory_of
 from compression_eval.file_ops.naming import history_files
 from compression_eval.file_ops.tools import command_of, deed_of, read_calls
+from compression_eval.fixtures.banks import AnswerKey, ExpectedFact, Probe, ProbeType
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.cuts import TAIL_TOKENS
 from compression_eval.fixtures.models import Fixture, Language, Message
@@ -22,6 +27,16 @@ from compression_eval.text.lookup import Text
 
 Third = Literal["early", "middle", "late"]
 THIRDS: tuple[Third, ...] = ("early", "middle", "late")
+
+TYPES: tuple[ProbeType, ...] = get_args(ProbeType)
+
+IN_WORKSPACE = (
+    "one look at the workspace would tell, as it does for a quarter of the probes already"
+)
+"""Why a probe is one too many."""
+
+DRAFT = "draft"
+"""The id of a probe before it has its place in a bank."""
 
 MAX_COMMAND = 20_000
 """Characters of a command line that are read; what is as long may go on."""
@@ -238,3 +253,98 @@ async def histories(
         tail = cut - len(split(messages[:cut], 0, tail_tokens).tail)
         found.append(History(fixture, cut, tail, sizes[:cut], texts[:cut]))
     return found
+
+
+def fact(
+    text: str, evidence: Iterable[int], any_of: Iterable[str] = (), superseded: Iterable[str] = ()
+) -> ExpectedFact:
+    """Return an expected fact; only fields with a value are set, so only they are written."""
+    fields: dict[str, object] = {"fact": text, "evidence": sorted(set(evidence))}
+    if forms := list(dict.fromkeys(form for form in any_of if form != text)):
+        fields["any_of"] = forms
+    if earlier := list(dict.fromkeys(superseded)):
+        fields["superseded"] = earlier
+    return ExpectedFact.model_validate(fields)
+
+
+def draft(
+    history: History,
+    kind: ProbeType,
+    question: str,
+    facts: Sequence[ExpectedFact],
+    answer: str,
+    origin: str,
+    key: AnswerKey | None = None,
+) -> Probe:
+    """Return a probe without an id; only fields with a value are set, so only they are written."""
+    more = {"answer_key": key} if key is not None else {}
+    return Probe(
+        id=DRAFT,
+        type=kind,
+        question=question,
+        expected_facts=list(facts),
+        reference_answer=answer,
+        cut=history.cut,
+        origin=origin,
+        **more,
+    )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A probe that may be taken, and what decides which are."""
+
+    probe: Probe
+    template: str
+    """What it is made after; few of one kind are taken."""
+    third: Third
+    """The third of the compressed part that it is about."""
+    need: str = ""
+    """Why whoever goes on needs the answer, as the model that wrote it has it."""
+    workspace: bool = False
+    """Whether one look at files or git would tell, by the word of a reader."""
+
+    @classmethod
+    def of(cls, probe: Probe, history: History, template: str) -> "Candidate":
+        """Return a probe as a candidate.
+
+        It is about where those facts first stand that the kept parts do not give; the middle one
+        of several.
+        """
+        facts = probe.expected_facts
+        needed = [item for item in facts if not history.kept(item.forms)] or facts
+        places = sorted(min(item.evidence) for item in needed if item.evidence)
+        third = history.third(places[len(places) // 2] if places else history.start)
+        return cls(probe, template, third)
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A candidate that was not fit, and why."""
+
+    type: ProbeType | Literal[""]
+    """Empty where it cannot be read."""
+    origin: str
+    question: str
+    reasons: tuple[str, ...]
+
+    @classmethod
+    def of(cls, probe: Probe, reasons: Sequence[str]) -> "Dropped":
+        """Return a probe as one that was dropped."""
+        return cls(probe.type, probe.origin, probe.question, tuple(reasons))
+
+
+@dataclass
+class Harvest:
+    """Candidates and what was dropped on the way to them."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What else there is to say."""
+
+    def add(self, other: "Harvest") -> None:
+        """Take over what another has."""
+        self.notes.extend(other.notes)
+        self.candidates.extend(other.candidates)
+        self.dropped.extend(other.dropped)

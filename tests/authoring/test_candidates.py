@@ -5,16 +5,9 @@ from typing import Any, get_args
 
 import pytest
 
-from compression_eval.authoring.asking import draft, fact
-from compression_eval.authoring.candidates import (
-    Candidate,
-    choose,
-    duplicate,
-    faults,
-    tells_by_spelling,
-    warnings,
-)
-from compression_eval.authoring.history import History, Third
+from compression_eval.authoring.check import duplicate, faults, tells_by_spelling, warnings
+from compression_eval.authoring.generate import choose
+from compression_eval.authoring.history import Candidate, History, Third, draft, fact
 from compression_eval.fixtures.banks import ExpectedFact, Probe, ProbeType
 from tests.authoring import story
 

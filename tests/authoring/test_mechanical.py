@@ -2,7 +2,7 @@
 
 import pytest
 
-from compression_eval.authoring.candidates import Harvest
+from compression_eval.authoring.history import Harvest
 from compression_eval.authoring.mechanical import mechanical
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language

@@ -5,8 +5,7 @@ import time
 
 import pytest
 
-from compression_eval.authoring.mechanical import mechanical
-from compression_eval.authoring.mechanical_files import about_files
+from compression_eval.authoring.mechanical import about_files, mechanical
 from compression_eval.fixtures.banks import Probe
 from tests.authoring import story
 from tests.fixtures.building import Json, assistant, call, result, system, user
