@@ -5,18 +5,15 @@ many facts are answered (difficulty), whether the arms that answer a probe are t
 the others too (discrimination), and which probes could have been left out.
 """
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from compression_eval.analysis.columns import FACTS
-from compression_eval.analysis.frames import read_rows, unfold_facts
+from compression_eval.analysis.frames import read_rows
 from compression_eval.analysis.logs import find_logs, one_per_run
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.writing import versioned_json, write_whole
@@ -75,32 +72,12 @@ class ProbeFigures:
 
 
 @dataclass(frozen=True)
-class FactFigures:
-    """A fact on which look-up and reader of the states disagree, in arms that are no controls."""
-
-    fixture: str
-    cut: int
-    probe: str
-    fact: str
-    looked_up_only: list[str]
-    """Arms with a state in which a look-up finds it and the reader does not."""
-    read_only: list[str]
-    """Arms with a state in which the reader finds it and no look-up does."""
-    only_wording: str
-    """The one arm in whose states a look-up finds it, though the reader finds it in others too;
-    empty if there is no such arm."""
-
-
-@dataclass(frozen=True)
 class ItemAnalysis:
     """What the logs say of a bank's probes."""
 
     arms: list[str]
     controls: list[str]
     probes: list[ProbeFigures]
-    facts: list[FactFigures]
-    read: bool
-    """Whether a reader looked into any state."""
 
     @property
     def judged(self) -> list[ProbeFigures]:
@@ -122,8 +99,6 @@ class ItemAnalysis:
                 "share": len(dead) / len(self.judged) if self.judged else None,
             },
             "probes": [asdict(each) for each in self.probes],
-            "states_read": self.read,
-            "facts": [asdict(each) for each in self.facts],
         }
 
 
@@ -138,7 +113,7 @@ def item_analysis(paths: Sequence[str]) -> ItemAnalysis:
             two of them, or no answer was looked into.
     """
     logs = one_per_run(find_logs(paths))
-    rows = read_rows(logs, (*_COLUMNS, FACTS))
+    rows = read_rows(logs, _COLUMNS)
     asked = rows[rows["probe_digest"].notna()]
     if asked[_SHARE].isna().all():
         raise DataError(f"{', '.join(paths)}: no answer was looked into for facts")
@@ -152,13 +127,10 @@ def item_analysis(paths: Sequence[str]) -> ItemAnalysis:
         _probe_figures(item, group, *discriminating.get(item, (0, None)))
         for item, group in asked.groupby(_ITEM, sort=False)
     ]
-    facts = unfold_facts(asked[~control])
     return ItemAnalysis(
         arms=_arms(asked[~control]),
         controls=_arms(asked[control]),
         probes=sorted(probes, key=lambda each: (each.fixture, each.cut, each.probe)),
-        facts=list(_fact_figures(facts)),
-        read=bool(facts["in_state_read"].notna().any()),
     )
 
 
@@ -241,25 +213,6 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else round(float(value), 4)
 
 
-def _fact_figures(rows: "DataFrame") -> Iterator[FactFigures]:
-    """Yield the facts on which look-up and reader disagree, in states that were read."""
-    known = rows[rows["in_state"].notna() & rows["in_state_read"].notna()]
-    for key, group in known.groupby(["fixture", "cut", "probe", "fact"], sort=False):
-        fixture, cut, probe, fact = cast("tuple[Any, ...]", key)
-        looked_up, read = group["in_state"].astype(bool), group["in_state_read"] != "absent"
-        found, others = _arms(group[looked_up]), _arms(group[read])
-        if (looked_up != read).any():
-            yield FactFigures(
-                fixture=str(fixture),
-                cut=int(cut),
-                probe=str(probe),
-                fact=str(fact),
-                looked_up_only=_arms(group[looked_up & ~read]),
-                read_only=_arms(group[read & ~looked_up]),
-                only_wording=found[0] if len(found) == 1 and set(others) - set(found) else "",
-            )
-
-
 def _arms(rows: "DataFrame") -> list[str]:
     return list(dict.fromkeys(rows["arm"]))
 
@@ -280,7 +233,6 @@ def page(analysis: ItemAnalysis) -> list[Section]:
         Section("", [head]),
         *(Section(title, _probes(probes)) for title, probes in groups.items()),
         Section("Together:", [list(_together(analysis))]),
-        Section("Facts on which look-up and reader of the states disagree:", _facts(analysis)),
     ]
 
 
@@ -336,36 +288,8 @@ def _together(analysis: ItemAnalysis) -> Iterator[str]:
     )
 
 
-def _facts(analysis: ItemAnalysis) -> list[Table | Sequence[str]]:
-    if not analysis.read:
-        return [["no reader looked into these states (a grading model does): cannot be told"]]
-    if not analysis.facts:
-        return [["none"]]
-    heads = ("probe", "fact", "look-up only", "reader only", "words of one arm only")
-    rows = [
-        (
-            f"{each.fixture}: {each.probe}",
-            each.fact,
-            ", ".join(each.looked_up_only) or "-",
-            ", ".join(each.read_only) or "-",
-            each.only_wording or "-",
-        )
-        for each in analysis.facts
-    ]
-    return [Table(heads, rows, names=2, texts=(2, 3, 4))]
-
-
 def _shown(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value + 0.0, form)
-
-
-def _as_csv(probes: Sequence[ProbeFigures]) -> str:
-    out = io.StringIO()
-    names = [field.name for field in fields(ProbeFigures)]
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(map(asdict, probes))
-    return out.getvalue()
+    return "-" if value is None else format(value, form)
 
 
 @click.command(
@@ -373,24 +297,20 @@ def _as_csv(probes: Sequence[ProbeFigures]) -> str:
     epilog=examples(
         "probes analyse logs/sweep",
         "probes analyse logs/a.eval logs/b.eval logs/c.eval --json probes.json",
-        "probes analyse logs/sweep --csv probes.csv",
     ),
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("--json", "json_file", type=Output(), help="Write it as JSON.")
-@click.option("--csv", "csv_file", type=Output(), help="Write probes as CSV.")
-def analyse_command(logs: tuple[str, ...], json_file: Path | None, csv_file: Path | None) -> None:
+def analyse_command(logs: tuple[str, ...], json_file: Path | None) -> None:
     """Say which probes tell arms apart, and which could be left out.
 
     LOG is a log of this eval, or a folder of logs: those of several arms on the same probes. For
     every probe: how much of it is answered, with the controls full and none beside; how far the
     arms that answer it are those that answer the other probes; and whether it is dead, answered by
-    everyone or by no one. For every fact: where a look-up in the states and their reader disagree.
-    What too few arms were run for is left open. docs/authoring.md says how to read it.
+    everyone or by no one. What too few arms were run for is left open. docs/authoring.md says how
+    to read it.
     """
     analysis = item_analysis(logs)
     if json_file:
         write_whole(json_file, versioned_json(analysis.as_data()))
-    if csv_file:
-        write_whole(csv_file, _as_csv(analysis.probes))
     click.echo(as_text(page(analysis)), nl=False)

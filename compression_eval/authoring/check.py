@@ -1,27 +1,23 @@
 """What makes a probe a poor measure: the rules for new probes, and ``probes check`` for banks.
 
 `faults` decides whether a generated probe can be taken; `duplicate` whether another asks the same.
-``probes check`` adds to what `fixtures.checking` finds in a bank: facts that every arm keeps, that
-overlap, or that a redactor or the scrubber would alter, and verdicts that are out of date. The
-shapes that agents mask as secrets are in ``redactors.yaml``.
+``probes check`` adds to what `fixtures.checking` finds in a bank: facts that every arm keeps, or
+that overlap, thirds of the history that no fact is from, and verdicts that are out of date.
 """
 
-import functools
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
-from importlib.resources import files
 from itertools import combinations, product
 from pathlib import Path
 from typing import get_args
 
 import anyio
 import click
-import yaml
 
 from compression_eval.authoring.history import THIRDS, History, histories
 from compression_eval.errors import DataError, PassedOverError, shorten
@@ -46,7 +42,6 @@ from compression_eval.fixtures.cuts import TAIL_TOKENS, resolve_cut
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.finding_files import SHIPPED
 from compression_eval.fixtures.loading import FixtureWithBank, find_sources
-from compression_eval.fixtures.models import Fixture
 from compression_eval.terminal import examples, go_on, say_passed_over
 from compression_eval.text.lookup import Text, normalise, other_paths, paths_of
 
@@ -78,7 +73,6 @@ _GENERIC = frozenset([
 
 _MIN_PROBES_FOR_THIRDS = 4
 """Below this a bank is not expected to reach into every third."""
-_MASK = "***"
 
 
 def tells(name: str) -> bool:
@@ -335,27 +329,11 @@ def _share_a_fact(probe: Probe, other: Probe) -> str | None:
 
 
 @dataclass(frozen=True)
-class ScrubbedCopy:
-    """What the scrubber leaves of a conversation."""
-
-    profile: str
-    texts: Mapping[int, Text | None]
-    """By index in the conversation: the new text, None if it is unchanged; no entry if removed."""
-
-    def keeps(self, fact: ExpectedFact, index: int) -> bool:
-        """Return whether a message that states a fact still does."""
-        text = self.texts.get(index, Text(""))
-        return text is None or text.has_any(fact.forms)
-
-
-@dataclass(frozen=True)
 class Case:
     """A probe with all that the checks look at."""
 
     probe: Probe
     history: History
-    copy: ScrubbedCopy | None
-    """None where the scrubber would change nothing, or cannot run."""
     valid: Qualification | None
     """Its verdict, if that is about this fixture, probe and cut."""
 
@@ -377,9 +355,6 @@ class Case:
         facts, head = self.probe.expected_facts, range(self.history.start)
         return bool(facts) and all(self.history.stated_in(f.forms, head) for f in facts)
 
-
-_Redactor = tuple[str, str, re.Pattern[str]]
-"""Its name, that of the shape of what it masks, and the pattern."""
 
 Warnings = Iterator[tuple[str, str]]
 """Places in a probe, such as ``.type``, each with what is wrong there."""
@@ -406,49 +381,6 @@ def alternatives(case: Case) -> Warnings:
             )
 
 
-def masked_by_a_redactor(case: Case) -> Warnings:
-    """Would a redactor alter the fact?
-
-    Some agents mask what looks like a secret before they summarise, and take plain settings along
-    (``MAX_TOKENS=2600``). Such a fact measures the redactor, and not what a summary kept.
-    """
-    for place, fact in case.facts:
-        masking: list[_Redactor] | None = None
-        # One message that is left as it is keeps the fact: the others need not be read.
-        for index in case.history.stating(fact.forms):
-            source = case.history.messages[index].searchable()
-            left = _redactors() if masking is None else masking
-            masking = [each for each in left if _masks(each, source, fact)]
-            if not masking:
-                break
-        if masking:
-            redactor, shape, _ = masking[0]
-            text = f"is masked by the redactor of {redactor} wherever it stands ({shape})"
-            yield place, f"{shorten(fact.fact)} {text}"
-
-
-def _masks(redactor: _Redactor, source: str, fact: ExpectedFact) -> bool:
-    masked = redactor[2].sub(_masked, source)
-    return masked != source and not Text(masked).has_any(fact.forms)
-
-
-def _masked(match: re.Match[str]) -> str:
-    start, end = (place - match.start() for place in match.span("masked"))
-    return match[0][:start] + _MASK + match[0][end:]
-
-
-def altered_by_the_scrubber(case: Case) -> Warnings:
-    """Would the fact be lost if the conversation were scrubbed before it is shared?"""
-    if case.copy is None:
-        return
-    for place, fact in case.facts:
-        kept = (case.copy.keeps(fact, index) for index in case.history.stating(fact.forms))
-        if not next(kept, True) and not any(kept):  # of most facts the first message is enough
-            profile = f"(profile {case.copy.profile})"
-            text = f"is altered by the scrubber {profile} wherever it stands"
-            yield place, f"{shorten(fact.fact)} {text}"
-
-
 def verdict_against_it(case: Case) -> Warnings:
     """Is the verdict of ``probes qualify`` out of date, or is it that the probe does not count?"""
     found = case.probe.qualification
@@ -468,20 +400,8 @@ def verdict_against_it(case: Case) -> Warnings:
 CHECKS: tuple[Callable[[Case], Warnings], ...] = (
     answered_by_what_is_kept,
     alternatives,
-    masked_by_a_redactor,
-    altered_by_the_scrubber,
     verdict_against_it,
 )
-
-
-@functools.cache
-def _redactors() -> list[_Redactor]:
-    text = (files(__package__) / "redactors.yaml").read_text(encoding="utf-8")
-    return [
-        (redactor["name"], shape["name"], re.compile(shape["pattern"]))
-        for redactor in yaml.safe_load(text)
-        for shape in redactor["shapes"]
-    ]
 
 
 @dataclass(frozen=True)
@@ -491,8 +411,6 @@ class BankReport:
     findings: list[Finding]
     coverage: list[str]
     """What its probes are spread over, in lines for people."""
-    left_out: str = ""
-    """Why the scrubber could not be asked; empty if it was."""
 
 
 def check_bank(pair: FixtureWithBank, tail_tokens: int) -> BankReport:
@@ -511,17 +429,12 @@ def check_bank(pair: FixtureWithBank, tail_tokens: int) -> BankReport:
     cuts = sorted({probe.cut or end for probe in bank.probes})
     at = dict(zip(cuts, anyio.run(histories, fixture, cuts, tail_tokens), strict=True))
     fixture_digest = digest(fixture)
-    copy, left_out = None, ""
-    try:
-        copy = _scrubbed(fixture)
-    except DataError as error:  # its rules are an optional package
-        left_out = f"{pair.origin}: facts were not held against the scrubber: {error}"
     cases = []
     for position, probe in enumerate(bank.probes):
         # A probe without a cut of its own may have been put at any; its verdict says at which.
         cut = probe.cut or (probe.qualification.cut if probe.qualification else end)
         valid = valid_qualification(probe, fixture_digest, cut)
-        case = Case(probe, at[probe.cut or end], copy, valid)
+        case = Case(probe, at[probe.cut or end], valid)
         cases.append(case)
         where = f"{path}: probes[{position}] ({shorten(probe.id)})"
         for check in CHECKS:
@@ -532,23 +445,7 @@ def check_bank(pair: FixtureWithBank, tail_tokens: int) -> BankReport:
         if not thirds[third]:
             text = f"no fact is first said in the {third} third"
             findings.append(Finding("warning", f"{path}: probes", text))
-    return BankReport(findings, list(_coverage(cases, thirds)), left_out)
-
-
-def _scrubbed(fixture: Fixture) -> ScrubbedCopy | None:
-    """Return a scrubbed copy; None if scrubbing once more would change nothing."""
-    if fixture.source is not None and fixture.source.scrubber:
-        return None
-    from compression_eval.conversations.scrubbing import Pseudonyms, ScrubSettings, scrub
-
-    settings = ScrubSettings.of()
-    scrubbed = scrub(fixture, settings, Pseudonyms())
-    texts: dict[int, Text | None] = {}
-    for old, new in scrubbed.moved.items():
-        message = scrubbed.fixture.messages[new]
-        unchanged = message == fixture.messages[old]
-        texts[old] = None if unchanged else Text(message.searchable())
-    return ScrubbedCopy(settings.profile, texts)
+    return BankReport(findings, list(_coverage(cases, thirds)))
 
 
 def _third(fact: ExpectedFact, history: History) -> str:
@@ -598,10 +495,9 @@ def check_command(paths: tuple[str, ...], probes: Path | None, tail_tokens: int)
     """Check probe banks; without PATH, those of all fixtures that come with this project.
 
     PATH is a fixture: a name, a file, a folder, a pattern, a Parquet file or an address. Said are
-    facts without evidence, questions that give a fact away, facts that a redactor would alter,
-    alternatives that are all required, types that do not fit their question, probes that the kept
-    tail answers, verdicts that are out of date, and what the bank covers. Fixtures without a bank
-    are passed over. Exits with 1 if there are errors, or no bank at all; warnings alone do not
+    facts without evidence, questions that give a fact away, facts that overlap, probes that the
+    kept tail answers, verdicts that are out of date, and what the bank covers. Fixtures without a
+    bank are passed over. Exits with 1 if there are errors, or no bank at all; warnings alone do not
     fail.
     """
     sources = find_sources(list(paths) or SHIPPED + "all", probes)
@@ -620,8 +516,6 @@ def check_command(paths: tuple[str, ...], probes: Path | None, tail_tokens: int)
             report = BankReport(
                 [Finding("error", "", line) for line in str(error).splitlines()], []
             )
-        if report.left_out:
-            click.echo(report.left_out, err=True)
         for finding in report.findings:
             click.echo(str(finding))
         for line in report.coverage:

@@ -51,11 +51,9 @@ from compression_eval.fixtures.loading import (
     refuse_shared_names,
 )
 from compression_eval.fixtures.writing import write_whole
-from compression_eval.grading.request import grading_request
-from compression_eval.grading.rubric import load_rubric
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.plans import question_preamble
-from compression_eval.record import ProbeRecord, Recorded, StateRecord
+from compression_eval.record import ProbeRecord, Recorded
 from compression_eval.task import compression
 from compression_eval.terminal import Output, check_output, examples, plain_error, say_passed_over
 
@@ -316,34 +314,26 @@ def _say_what_is_asked(pairs: _Pairs, samples: Sequence[Sample], settings: Quali
         f"{len(asked)} probes, {settings.epochs} epochs, answered by {settings.model}, "
         f"judged by {settings.judged_by}"
     )
-    sent, judged = anyio.run(_tokens, pairs, samples, settings)
+    sent = anyio.run(_tokens, pairs, samples, settings)
     calls = len(samples) * settings.epochs
-    graded = ""
-    if settings.grader:
-        graded = f"; grader {calls:,} calls, {judged:,} tokens and the answers"
+    graded = f"; grader {calls:,} calls" if settings.grader else ""
     for condition in CONDITIONS:
         click.echo(f"  {condition}: {calls:,} calls, {sent[condition]:,} tokens{graded}")
     all_calls = calls * len(CONDITIONS) * (2 if settings.grader else 1)
-    tokens = sum(sent.values()) + judged * len(CONDITIONS)
-    click.echo(f"  together: {all_calls:,} calls, {tokens:,} tokens sent")
+    besides = ", and those of the gradings" if settings.grader else ""
+    click.echo(f"  together: {all_calls:,} calls, {sent.total():,} tokens sent{besides}")
 
 
 async def _tokens(
     pairs: _Pairs, samples: Sequence[Sample], settings: QualifySettings
-) -> tuple[Counter[Condition], int]:
-    """Return the tokens that each condition sends, and those sent to the grader for each of them.
-
-    All epochs are counted; answers are not, which are not known beforehand.
-    """
-    counter = token_counter()
-    by_name = {pair.fixture.name: pair for _, pair in pairs}
+) -> Counter[Condition]:
+    """Return the tokens that each condition sends to the model, over all epochs."""
+    counter, sent = token_counter(), Counter[Condition]()
     mark = ChatMessageUser(content=prompt("carrier_empty"))
-    messages = {name: await conversation(pair.fixture) for name, pair in by_name.items()}
+    messages = {pair.fixture.name: await conversation(pair.fixture) for _, pair in pairs}
     states: dict[tuple[str, int], dict[Condition, int]] = {}
-    sent: Counter[Condition] = Counter()
-    judged = 0
     for sample in samples:
-        name, cut, identifier = _place(sample)
+        name, cut, _ = _place(sample)
         if (name, cut) not in states:
             history = messages[name][:cut]
             window = split(history, 0, settings.tail_tokens)
@@ -354,24 +344,9 @@ async def _tokens(
             }
         question = ChatMessageUser(content=f"{question_preamble()}\n\n\n{sample.input}")
         for condition in CONDITIONS:
-            sent[condition] += states[name, cut][condition] + counter.message(question)
-        if settings.grader:
-            pair = by_name[name]
-            probe = next(probe for probe in pair.bank.probes if probe.id == identifier)
-            rubric = load_rubric(pair.bank.language or pair.fixture.language)
-            request = grading_request(
-                rubric=rubric,
-                criteria=rubric.criteria_for(probe, "by_type"),
-                probe=probe,
-                answer="",
-                state=StateRecord(state_id="", status="ok"),
-                context=[],
-                grader_context="none",
-            )
-            judged += sum(counter.message(message) for message in request.messages)
-    for condition in sent:
-        sent[condition] *= settings.epochs
-    return sent, judged * settings.epochs
+            tokens = states[name, cut][condition] + counter.message(question)
+            sent[condition] += tokens * settings.epochs
+    return sent
 
 
 def _ask_all(pairs: _Pairs, settings: QualifySettings) -> list[Asked]:

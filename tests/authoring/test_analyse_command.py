@@ -1,6 +1,5 @@
 """``compression-eval probes analyse``, on logs of small runs."""
 
-import csv
 import json
 from collections import defaultdict
 from pathlib import Path
@@ -13,7 +12,7 @@ from inspect_ai.log import list_eval_logs, read_eval_log
 
 from compression_eval.cli import main
 from tests.analysis.embedded import embedded, foreign
-from tests.e2e import scripted, small
+from tests.e2e import small
 
 pytestmark = pytest.mark.slow
 
@@ -125,14 +124,6 @@ def test_probes_that_all_or_none_answer_are_dead(logs: Path, tmp_path: Path) -> 
     assert "item-rest over 6 states: within ±0.81 it may be chance" in shown
 
 
-def test_probes_as_csv(logs: Path, tmp_path: Path) -> None:
-    assert analyse(logs, "--csv", tmp_path / "items.csv").exit_code == 0
-    with (tmp_path / "items.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["probe"] for row in rows] == ["both", "code", "file", "next", "rule"]
-    assert {row["discrimination"] for row in rows if row["dead"]} == {""}
-
-
 def test_too_few_arms_are_said_and_no_number_is_given(logs: Path, tmp_path: Path) -> None:
     tails = [
         path
@@ -148,27 +139,6 @@ def test_too_few_arms_are_said_and_no_number_is_given(logs: Path, tmp_path: Path
     found = data(tails[0], to=tmp_path / "items.json")
     assert found["dead"] == {"probes": 0, "everyone": 0, "no_one": 0, "share": None}
     assert "too few to call any dead: 5 probes" in analyse(tails[0]).stdout
-    assert "cannot be told" in analyse(tails[0]).stdout
-
-
-def test_facts_that_one_arms_words_alone_match(tmp_path: Path) -> None:
-    fixture = small.write(tmp_path / "data", fixture=conversation(), probes=bank())
-    scripted.SCRIPTS.update(scripted.proper_scripts())
-    for tail in (20, 510):
-        chosen = {"compressor": "tail", "compressor_args": {"tail_tokens": tail}}
-        small.run(
-            tmp_path / "logs", fixture, epochs=1, state_facts="reader", min_removed=0.0, **chosen
-        )
-    found = data(tmp_path / "logs", to=tmp_path / "items.json")
-    assert found["states_read"]
-    short, long = found["arms"]
-    facts = {each.pop("fact"): each for each in found["facts"]}
-    # The reader finds E4401 everywhere, and nothing else anywhere.
-    assert facts["E4401"]["read_only"] == [short]
-    assert (facts["E4401"]["looked_up_only"], facts["E4401"]["only_wording"]) == ([], long)
-    assert facts["docs/retry.md"]["looked_up_only"] == [short, long]
-    assert facts["docs/retry.md"]["only_wording"] == ""
-    assert "words of one arm" in analyse(tmp_path / "logs").stdout
 
 
 def test_what_cannot_be_analysed_is_one_clean_line(logs: Path, tmp_path: Path) -> None:

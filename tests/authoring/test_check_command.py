@@ -7,8 +7,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
-from compression_eval.conversations import scrubbing
-from compression_eval.errors import DataError
 from tests.fixtures.building import (
     Json,
     assistant,
@@ -100,141 +98,34 @@ def test_a_sound_bank_has_only_what_it_lacks_said(tmp_path: Path) -> None:
     ]
 
 
-def only(path: Path, marker: str) -> list[str]:
-    return [line for line in warned(path) if marker in line]
-
-
-def added(folder: Path, *extra: Json, **fields: Any) -> Path:
-    return pair(folder, [*good(), *extra], **fields)
-
-
 @pytest.mark.parametrize(
-    ("extra", "expected"),
+    ("extra", "place", "text"),
     [
-        pytest.param(
+        (
             probe("x", "continuation", "What is still to do?", "docs/retry.md"),
-            ("(", "every fact also stands in the kept tail (messages 8 to 8)"),
-            id="kept tail",
+            "(",
+            "every fact also stands in the kept tail (messages 8 to 8)",
         ),
-        pytest.param(
+        (
             probe("x", "recall", "How far to indent?", "four spaces"),
-            ("(", "the system prompt alone holds every fact"),
-            id="system prompt",
+            "(",
+            "the system prompt alone holds every fact",
         ),
-        pytest.param(
-            probe("x", "recall", "What is MAX_TOKENS?", "2600"),
-            ("facts[0]", "'2600' is masked by the redactor of Hermes wherever it stands (value"),
-            id="redactor",
-        ),
-        pytest.param(
-            probe("x", "recall", "Whom to write to?", "anna@ferrant-freight.com"),
-            ("facts[0]", "is altered by the scrubber (profile default) wherever it stands"),
-            id="scrubber",
-        ),
-        pytest.param(
-            probe("x", "recall", "How many?", "retries = 7", "retries: seven"),
-            ("facts[0] and [1]", "'retries = 7' and 'retries: seven' are spellings of the same"),
-            id="spellings",
-        ),
-        pytest.param(
+        (
             probe("x", "artifact", "Which file?", "auth/session.py", "session.py"),
-            ("facts[0] and [1]", "overlap: whoever gives the longer has given the shorter"),
-            id="overlap",
-        ),
-        pytest.param(
-            probe("x", "recall", "What was dropped?", "the queue or the lag"),
-            ("facts[0]", "joins 'the queue' and 'the lag': give one as the fact, the rest in"),
-            id="or",
-        ),
-        pytest.param(
-            probe("x", "recall", "Which number is it?", "7", "2600"),
-            None,
-            id="values that one message states together",
-        ),
-        pytest.param(
-            probe("x", "decision", "Which code did the login answer?", "E4401"),
-            (".type", "decision, but the question asks for no choice or reason"),
-            id="decision",
-        ),
-        pytest.param(
-            probe("x", "continuation", "Which code did the login answer?", "E4401"),
-            (".type", "continuation, but the question asks for nothing open"),
-            id="continuation",
-        ),
-        pytest.param(
-            probe("x", "artifact", "How long was the lag?", "45 s"),
-            (".type", "artifact, but no fact is a file or a name in code"),
-            id="artifact",
-        ),
-        pytest.param(
-            probe(
-                "x",
-                "decision",
-                "What was the lag?",
-                "45 s",
-                answer_key={"reasons": ["the lag at night"]},
-            ),
-            None,
-            id="a decision with its reasons",
+            "facts[0] and [1]",
+            "overlap: whoever gives the longer has given the shorter",
         ),
     ],
 )
-def test_each_defect_is_named(
-    tmp_path: Path, extra: Json, expected: tuple[str, str] | None
-) -> None:
-    extra_lines = only(added(tmp_path, extra), "('x')")
-    if expected is None:
-        assert [line for line in extra_lines if ".type" in line or " and [" in line] == []
-        return
-    place, text = expected
-    matching = [line for line in extra_lines if place in line and text in line]
-    assert len(matching) == 1, extra_lines
-
-
-def test_two_values_of_one_quantity_that_never_meet_are_taken_for_alternatives(
-    tmp_path: Path,
-) -> None:
-    said = messages(early="The limit is 30 s.", late="The limit is 45 s.")
-    rivals = probe("x", "recall", "What is the limit?", "30 s", "45 s")
-    path = pair(tmp_path, [rivals], messages=said)
-    assert "'30 s' and '45 s' never stand in one message" in "\n".join(warned(path))
-    asked_for_both = {**rivals, "question": "What was the limit at first, and in the end?"}
-    path = pair(tmp_path, [asked_for_both], messages=said)
-    assert "never stand" not in "\n".join(warned(path))
-
-
-@pytest.mark.parametrize(
-    ("stated", "fact"),
-    [
-        ('{"auth_token": "q8-blue-harbour"}', "q8-blue-harbour"),
-        ("AUTHOR=marit", "marit"),
-        ("call +4915112345678 at night", "4915112345678"),
-        ("service.password: red-kite", "red-kite"),
-        ("Authorization: Bearer plain-words-here", "plain-words-here"),
-        ("redis://cache:hunter-lane@store/0", "hunter-lane"),
-        ("X-API-Key: blue-lantern", "blue-lantern"),
-    ],
-)
-def test_what_a_redactor_masks_is_no_fact_to_ask_for(
-    tmp_path: Path, stated: str, fact: str
-) -> None:
-    asked = probe("x", "recall", "What is it?", fact)
-    path = pair(tmp_path, [asked], messages=messages(middle=f"first\n{stated}\nlast"))
-    assert len(only(path, "is masked by the redactor")) == 1
-    twice = messages(middle=f"first\n{stated}\nlast", late=f"It is {fact} then.")
-    assert only(pair(tmp_path, [asked], messages=twice), "is masked") == []
-
-
-@pytest.mark.parametrize("stated", ["tokens = 2600", "max_len=2600", "2600 + 17", "v+2600"])
-def test_plain_settings_are_left_alone(tmp_path: Path, stated: str) -> None:
-    asked = probe("x", "recall", "What is it?", "2600")
-    path = pair(tmp_path, [asked], messages=messages(middle=stated))
-    assert only(path, "is masked") == []
+def test_each_defect_is_named(tmp_path: Path, extra: Json, place: str, text: str) -> None:
+    lines = [line for line in warned(pair(tmp_path, [*good(), extra])) if "('x')" in line]
+    assert len([line for line in lines if place in line and text in line]) == 1, lines
 
 
 def test_a_third_without_a_fact_is_said(tmp_path: Path) -> None:
     probes = [{**item, "id": f"p{number}"} for number, item in enumerate(good()[:2] * 2)]
-    found = only(pair(tmp_path, probes), "third")
+    found = [line for line in warned(pair(tmp_path, probes)) if "third" in line]
     assert [line.split(": ")[-1] for line in found] == [
         "no fact is first said in the middle third",
         "no fact is first said in the late third",
@@ -266,19 +157,6 @@ def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_it(tmp_path: P
     assert "Traceback" not in done.output
 
 
-def test_a_missing_scrubber_is_said_and_the_rest_is_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise DataError("pip install compression_eval[scrub]")
-
-    monkeypatch.setattr(scrubbing, "scrub", refuse)
-    done = check(pair(tmp_path, good()))
-    assert done.exit_code == 0
-    assert "not held against the scrubber: pip install compression_eval[scrub]" in done.stderr
-    assert "demo: 4 probes" in done.stdout
-
-
 @pytest.mark.slow
 def test_the_shipped_banks_are_without_errors() -> None:
     done = check()
@@ -290,9 +168,3 @@ def test_the_shipped_banks_are_without_errors() -> None:
     names = ("decision-calls-ceiling", "decision-wet-detection")
     others = [line for line in found if line not in kept]
     assert all("not qualified" in line and any(n in line for n in names) for line in others), others
-
-
-def test_help_has_examples() -> None:
-    for command in ("check", "qualify"):
-        done = CliRunner().invoke(main, ["probes", command, "--help"])
-        assert f"\n    compression-eval probes {command}" in done.stdout
