@@ -22,8 +22,6 @@ def once(folder: Path) -> EvalLog:
     ("name", "given", "said"),
     [
         ("language", {"language": "zh"}, "base en, new zh"),
-        ("criteria", {"criteria": "all"}, "base by_type, new all"),
-        ("grader_context", {"grader_context": "none"}, "base state, new none"),
         ("min_removed", {"min_removed": 0.05}, "base 0.1, new 0.05"),
         (
             "state_facts",
@@ -58,17 +56,6 @@ def test_another_grader_is_named_and_can_be_allowed(folder: Path, once: EvalLog)
     assert found["allowed"] == {"grader": "base scripted/grades, new scripted/other"}
     still = compared(once.location, "--to", other.location, "--allow", "fixtures")
     assert "grader" in refused(still)
-
-
-def test_other_parameters_of_the_same_grader(folder: Path, once: EvalLog) -> None:
-    from inspect_ai.model import GenerateConfig, get_model
-
-    warm = get_model("scripted/grades", config=GenerateConfig(temperature=0.7))
-    roles = {**small.ROLES, "grader": warm}
-    other = evaluated(folder / "warm", model_roles=roles, epochs=1)
-    error = refused(compared(once.location, "--to", other.location))
-    assert "grader (" in error
-    assert "temperature" in error
 
 
 def test_other_fixtures_and_what_both_have(folder: Path, once: EvalLog) -> None:
@@ -126,11 +113,6 @@ def _more_cycles(log: EvalLog) -> None:
         sample.metadata["cycles"] = 2
 
 
-def _another_preamble(log: EvalLog) -> None:
-    for sample in log.samples or []:
-        sample.store["ProbeRecord:sample"]["digests"]["question_preamble"] = "1" * 64
-
-
 def _older_record(log: EvalLog) -> None:
     for sample in log.samples or []:
         sample.store["ProbeRecord:record_version"] = 0
@@ -141,11 +123,9 @@ def _older_record(log: EvalLog) -> None:
     [
         (_status("started"), "still going on"),
         (_status("cancelled"), "ended early, cancelled; finish it with: inspect eval-retry"),
-        (_status("error"), "ended early, error"),
         (_another_rubric, "new 000000000000"),
         (_another_release, f"release (base {COMPARABLE}, new 1)"),
         (_more_cycles, "cycles (base 1, new 2)"),
-        (_another_preamble, "new 111111111111"),
         (_older_record, "record_version: is 0, this version of compression_eval reads 1, 2, 3"),
     ],
 )
@@ -198,16 +178,10 @@ def test_several_arms_on_one_side(folder: Path, once: EvalLog, bad: EvalLog) -> 
     assert error == f"--new-arm: no log of the arm 'mask'; the arms are {arms}"
 
 
-def test_a_folder_without_logs(once: EvalLog, tmp_path: Path) -> None:
-    error = refused(compared(once.location, "--to", tmp_path))
-    assert error == f"{tmp_path}: no log of compression_eval in this folder"
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("a.eval",), "Missing option '--to'"),
-        (("--to", "a.eval"), "Missing argument 'BASE...'"),
         (("a.eval", "--to"), "--to"),
         (("a.eval", "--to", "b.eval", "--allow", "anything"), "is not one of unfinished"),
         (("a.eval", "--to", "b.eval", "--threshold", "0"), "--threshold"),

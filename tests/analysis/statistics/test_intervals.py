@@ -182,23 +182,6 @@ def _difference(estimate: float, error: float, freedom: float = 30) -> Differenc
 
 
 @pytest.mark.parametrize(
-    ("estimate", "error", "expected"),
-    [
-        (0.5, 0.1, "better"),
-        (-0.5, 0.1, "worse"),
-        (0.3, 0.01, "better"),
-        (0.29, 0.001, "better"),
-        (0.0, 0.05, "no change"),
-        (0.5, 0.4, "not worse"),
-        (0.0, 0.4, "cannot tell"),
-        (-0.2, 0.1, "cannot tell"),
-    ],
-)
-def test_verdicts(estimate: float, error: float, expected: str) -> None:
-    assert judge({"m": _difference(estimate, error)}, {"m": 0.3})["m"].verdict == expected
-
-
-@pytest.mark.parametrize(
     ("estimate", "error", "why"),
     [
         (0.29, 0.05, "better, whether by 0.30 is open"),
@@ -262,13 +245,11 @@ def test_what_cannot_come_out_otherwise_needs_no_second_run() -> None:
 @pytest.mark.parametrize(
     ("estimate", "error", "expected"),
     [
-        (0.0, 0.1, "not worse"),
         (-0.1, 0.1, "not worse"),
         (0.25, 0.1, "better"),
         (-0.1, 0.02, "worse, by less than the margin"),
         (-0.25, 0.1, "worse"),
         (-0.3, 0.001, "worse"),
-        (0.0, 0.3, "cannot tell"),
         (-0.3, 0.3, "cannot tell"),
         (0.0, 0.0, "not worse"),
         (-0.4, 0.0, "worse"),
@@ -347,16 +328,6 @@ def test_one_fixture_is_the_plain_t_interval_of_its_states() -> None:
     assert found.here is not None
     expected = stats.t.interval(0.95, 2, loc=7 / 3, scale=stats.sem([1.0, 2.0, 4.0]))
     assert found.here == pytest.approx(expected)
-
-
-def test_new_conversations_are_a_t_interval_over_fixtures() -> None:
-    values = [1.0, 2.0, 2.5, 4.0]
-    found = arm_mean(arm({(f"f{n}", "p", "s"): value for n, value in enumerate(values)}))
-    assert found is not None
-    assert found.here is None
-    assert found.elsewhere is not None
-    expected = stats.t.interval(0.95, 3, loc=found.mean, scale=stats.sem(values))
-    assert found.elsewhere == pytest.approx(expected)
 
 
 def test_no_value_is_no_mean() -> None:
