@@ -26,15 +26,7 @@ from compression_eval.analysis.comparison.measures import (
     shown_value,
 )
 from compression_eval.analysis.comparison.sides import one_name, refuse_same_runs
-from compression_eval.analysis.logs import (
-    Log,
-    header_of,
-    is_folder,
-    is_ours,
-    names_in,
-    one_per_run,
-    reading,
-)
+from compression_eval.analysis.logs import Log, reading
 from compression_eval.analysis.statistics.intervals import (
     LEVEL,
     ArmValues,
@@ -150,24 +142,6 @@ class AgentComparison:
     def exit_code(self) -> int:
         """The exit code of the command."""
         return {"no regression": 0, "regression": 1, "cannot tell": 3}[self.outcome]
-
-
-def agent_logs(paths: Sequence[str]) -> list[Log]:
-    """Return the logs of other tasks than ours that are named or lie in the folders.
-
-    Returns:
-        An empty list if one of them is a log of our task: then they are not compared this way.
-
-    Raises:
-        DataError: A log cannot be read, or is missing.
-    """
-    names = [name for path in paths for name in (names_in(path) if is_folder(path) else [path])]
-    found: dict[str, Log] = {}
-    for name in names:
-        found[name] = header_of(name)
-        if is_ours(found[name].header):
-            return []
-    return one_per_run([log for log in found.values() if log.header.status != "started"])
 
 
 def agent_arms(logs: Sequence[Log]) -> list[AgentArm]:

@@ -157,7 +157,7 @@ def compare(
     if out is not None:
         check_output(out)  # not by its type, so that --junit tells it
     _require("compare", "scipy")
-    from compression_eval.analysis.agent_runs import agent_logs
+    from compression_eval.analysis.logs import agent_logs
     from compression_eval.text.tables import MIN_COLUMNS, as_markdown, as_text
 
     runs = [agent_logs(base), agent_logs(new)]
@@ -272,12 +272,13 @@ def report(
     if not viewer.startswith(("http://", "https://")):
         raise DataError(f"--viewer: an address that begins with http is expected, not {viewer!r}")
     require_for_report()
-    from compression_eval.analysis.agent_runs import agent_arms, agent_logs
+    from compression_eval.analysis.logs import agent_logs
     from compression_eval.analysis.report.page import report_files, write_files
 
     if runs := agent_logs(logs):
         if reference:
             raise DataError("--reference: only for logs of compression_eval")
+        from compression_eval.analysis.agent_runs import agent_arms
         from compression_eval.analysis.report.page import agent_report_files
 
         write_files(out, agent_report_files(agent_arms(runs)))

@@ -6,6 +6,7 @@ by ``sample_uuid`` and ``eval_id``. Every figure of a report or comparison comes
 
 import json
 import logging
+import math
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -161,7 +162,7 @@ def unfold_gradings(frame: "DataFrame") -> "DataFrame":
     """Return a row per grading of a frame with the folded column."""
     names = ("grading", "graded_by", *SETUP, *SCORES)
     frame = _unfolded(frame.drop(columns=GRADINGS), frame[GRADINGS], names)
-    return _with_floats(frame, SCORES)
+    return frame.astype(dict.fromkeys(SCORES, float))
 
 
 _OF_FACTS = [each.name for each in fields(FactRow) if each.name not in ("log", "compressor")]
@@ -280,7 +281,7 @@ def read_rows(
     kept = aside.names if aside is not None else ()
     with _cells_by_log(logs, names, processes, kept) as read:
         # Now, since it starts threads: processes are forked from this one while it has none.
-        from pandas import DataFrame, Series, to_numeric
+        from pandas import DataFrame, Series
 
         for log, cells, packed in read:
             if aside is not None:
@@ -288,10 +289,9 @@ def read_rows(
             for name, column in columns.items():
                 own = cells[name]
                 if name in NUMBERS:
-                    numbers = to_numeric(Series(own, dtype=object), errors="coerce")
-                    column.frombytes(numbers.to_numpy(float).tobytes())
-                    continue
-                column.extend(shared.setdefault(x, x) if isinstance(x, str) else x for x in own)
+                    column.extend(math.nan if x is None else x for x in own)
+                else:
+                    column.extend(shared.setdefault(x, x) if isinstance(x, str) else x for x in own)
             sizes.append(len(own))
             progress(len(sizes))
     # Named when all were read, since reading tells how they were graded.
@@ -371,15 +371,6 @@ def _cells_of(log: Log, names: Sequence[str], aside: Sequence[str]) -> tuple[Gra
             )
     packed = json.dumps(list(zip(*(cells.pop(name) for name in aside), strict=True)))
     return log.grading, cells, zlib.compress(packed.encode(), level=1) if aside else b""
-
-
-def _with_floats(frame: "DataFrame", names: Iterable[str]) -> "DataFrame":
-    from pandas import to_numeric
-
-    for name in names:
-        if name in frame:
-            frame[name] = to_numeric(frame[name], errors="coerce").astype(float)
-    return frame
 
 
 def _keep_costs_once(frame: "DataFrame") -> None:

@@ -369,3 +369,21 @@ def header_of(path: str) -> Log:
 def is_ours(header: EvalLog) -> bool:
     """Return whether a log is of the task that measures what a compression kept."""
     return "compression_eval" in (header.eval.metadata or {})
+
+
+def agent_logs(paths: Sequence[str]) -> list[Log]:
+    """Return the logs of other tasks than ours that are named or lie in the folders.
+
+    Returns:
+        An empty list if one of them is a log of our task: then they are not compared this way.
+
+    Raises:
+        DataError: A log cannot be read, or is missing.
+    """
+    names = [name for path in paths for name in (names_in(path) if is_folder(path) else [path])]
+    found: dict[str, Log] = {}
+    for name in names:
+        found[name] = header_of(name)
+        if is_ours(found[name].header):
+            return []
+    return one_per_run([log for log in found.values() if log.header.status != "started"])

@@ -48,7 +48,6 @@ from compression_eval.analysis.statistics.intervals import (
     paired_difference,
     retention,
 )
-from compression_eval.analysis.statistics.power import More, what_would_tell
 from compression_eval.analysis.statistics.significance import (
     MIN_RANGE,
     Decision,
@@ -68,6 +67,8 @@ from compression_eval.versioning import TEXTS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from compression_eval.analysis.statistics.power import More
 
 Outcome = Literal["no regression", "regression", "cannot tell", "the same answers"]
 
@@ -312,11 +313,13 @@ class Comparison:
         return decide(self._knowledge, self.margin, self.failing).verdict != "worse"
 
     @cached_property
-    def more(self) -> More | None:
+    def more(self) -> "More | None":
         """The runs needed to tell; None if these tell."""
         decided = self.outcome[0] != "cannot tell" or self.decision.verdict != "cannot tell"
         if decided or self.weak_reader or self.ungraded or self.untold:
             return None
+        from compression_eval.analysis.statistics.power import what_would_tell
+
         return what_would_tell(self.knowledge, self.margin)
 
     # ----- what says where to look

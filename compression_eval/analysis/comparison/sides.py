@@ -52,7 +52,7 @@ _BY_COLUMN = {
     "grader": "graded_by",
     "grader_context": "grader_context",
 }
-"""Conditions on a column of the samples; all but the cycles hold for controls as well."""
+"""Conditions on a column of the samples."""
 
 _SIDES = ("base", "new")
 
@@ -257,24 +257,16 @@ def check_comparable(base: Arm, new: Arm, allowed: Collection[str]) -> dict[str,
     Raises:
         DataError: There are differences that were not allowed; the text names all.
     """
-    both = (base.samples, new.samples)
-    shared = list(set(both[0]["fixture"]) & set(both[1]["fixture"]))
-    asked = [samples[samples["fixture"].isin(shared)] for samples in both]
     gates = [
         {str((log.header.eval.metadata or {}).get("min_removed", "-")) for log in side.logs}
         for side in (base, new)
     ]
-    read = ((samples[SURVIVAL_BY] == "reader").any() for samples in both)
-    details = {
+    read = ((side.samples[SURVIVAL_BY] == "reader").any() for side in (base, new))
+    details = _differing(base, new, "fixture", both_whole=True) | {
         "unfinished": _unfinished(base, new),
-        "release": _two(base.releases, new.releases),
-        "fixtures": _sets_differ(both, ["fixture"], "fixture_digest", "fixture"),
-        "probes": _sets_differ(asked, ["unit", "probe_id"], "probe_digest", "probe"),
         "min_removed": _two(*gates),
-        **{name: _per_unit(base, new, column) for name, column in _BY_COLUMN.items()},
         "state_facts": _two(*({"read by a model" if r else "looked up"} for r in read)),
     }
-    details["grader"] = details["grader"] or _two(_graders(base), _graders(new))
     obstacles = {name: details[name] for name in CONDITIONS if details[name]}
     if refused := [name for name in obstacles if name not in allowed]:
         listed = "; ".join(f"{name} ({obstacles[name]})" for name in refused)
@@ -292,22 +284,13 @@ def unfit_controls(side: Arm, control: Arm) -> str:
         side: The side.
         control: A control, which may have more fixtures and probes.
     """
-    both, names = (side.samples, control.samples), (side.label, control.label)
     readers = [{answered_by(log) for log in each.logs} for each in (side, control)]
     details = {
         "unfinished": _unfinished(control),
-        "release": _two(side.releases, control.releases, names=names),
-        "reader": _two(*readers, names=names),
-        "fixtures": _sets_differ(both, ["unit"], "fixture_digest", "fixture", names[:1]),
+        "reader": _two(*readers, names=(side.label, control.label)),
+        **_differing(side, control, "unit", both_whole=False),
     }
-    if not details["fixtures"]:
-        keys = ["unit", "probe_id"]
-        details["probes"] = _sets_differ(both, keys, "probe_digest", "probe", names[:1])
-    for name, column in _BY_COLUMN.items():
-        if name != "cycles":
-            details[name] = _per_unit(side, control, column)
-    graders = _two(_graders(side), _graders(control), names=names)
-    details["grader"] = details["grader"] or graders
+    del details["cycles"]  # a control has none
     return "; ".join(f"{name} ({detail})" for name, detail in details.items() if detail)
 
 
@@ -316,8 +299,29 @@ def release_of(log: Log) -> str:
     return str(log.header.eval.task_version).partition("-")[0]
 
 
-def _graders(side: Arm) -> set[str]:
-    return set(map(graders_of, side.logs))
+def _differing(base: Arm, new: Arm, unit: str, *, both_whole: bool) -> dict[str, str]:
+    """Return in what two arms differ, or an empty text, by condition.
+
+    Args:
+        base: An arm.
+        new: Another one.
+        unit: Column that names their conversations.
+        both_whole: Whether neither may have a conversation or probe that the other lacks; else the
+            second may have more.
+    """
+    names = (base.label, new.label)
+    whole = names if both_whole else names[:1]
+    both = (base.samples, new.samples)
+    shared = list(set(both[0][unit]) & set(both[1][unit]))
+    asked = [samples[samples[unit].isin(shared)] for samples in both]
+    graders = _two(*(set(map(graders_of, side.logs)) for side in (base, new)), names=names)
+    details = {
+        "release": _two(base.releases, new.releases, names=names),
+        "fixtures": _sets_differ(both, [unit], "fixture_digest", "fixture", whole),
+        "probes": _sets_differ(asked, ["unit", "probe_id"], "probe_digest", "probe", whole),
+        **{name: _per_unit(base, new, column) for name, column in _BY_COLUMN.items()},
+    }
+    return details | {"grader": details["grader"] or graders}
 
 
 def _unfinished(*sides: Arm) -> str:
@@ -334,7 +338,7 @@ def _sets_differ(
     keys: Sequence[str],
     column: str,
     noun: str,
-    whole: Sequence[str] = _SIDES,
+    whole: Sequence[str],
 ) -> str:
     """Compare which things two sides have, and their digests.
 
