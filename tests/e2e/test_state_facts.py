@@ -9,12 +9,11 @@ from click.testing import CliRunner
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import write_eval_log
 
-from compression_eval import compression
 from compression_eval.analysis.frames import facts_frame, samples_frame
 from compression_eval.cli import main
 from compression_eval.errors import DataError
 from tests.e2e import small
-from tests.e2e.scripted import ANSWERS, GRADES, Call, Scripts, is_reading, proper_grading
+from tests.e2e.scripted import GRADES, Call, Scripts, is_reading, proper_grading
 
 
 def readings(scripts: Scripts) -> list[Call]:
@@ -34,24 +33,6 @@ def test_each_state_is_read_once_for_all_probes(
     assert means["fact_survival"] == pytest.approx(1 / 3)
     assert not math.isnan(means["fact_agreement"])
     assert "failures" not in log.metadata
-
-
-def test_a_task_that_is_run_again_is_read_again(
-    tmp_path: Path, log_dir: Path, scripts: Scripts
-) -> None:
-    made = compression(fixtures=str(small.write(tmp_path / "data")), compressor="full")
-    for number in (1, 2):
-        (log,) = inspect_eval(
-            made,
-            model=f"scripted/{ANSWERS}",
-            model_roles=small.ROLES,
-            epochs=1,
-            log_dir=str(log_dir),
-            display="log",
-        )
-        assert len(readings(scripts)) == number
-        read = [(sample.scores or {})["fact_retention"] for sample in small.samples(log)]
-        assert sum((score.metadata or {})["state_reader_calls"] for score in read) == 1
 
 
 def test_the_state_stands_before_everything_that_a_grading_does_not_share(
@@ -79,11 +60,6 @@ def test_a_reader_that_fails_is_told_and_costs_no_grade(
     means = small.means(log)
     assert math.isnan(means["fact_survival"])
     assert not math.isnan(means["fact_recall"])
-
-
-def test_matching_alone_asks_nothing_more(tmp_path: Path, log_dir: Path, scripts: Scripts) -> None:
-    small.run(log_dir, small.write(tmp_path / "data"), epochs=1, state_facts="match")
-    assert not readings(scripts)
 
 
 def test_the_embedded_grader_cannot_be_asked_to_read(tmp_path: Path, log_dir: Path) -> None:

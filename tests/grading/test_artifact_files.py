@@ -52,7 +52,6 @@ def scored(tmp_path: Path, answer: Any, **changes: Any) -> Score:
         ("src/pool.py and docs/guide.md", 0.5, 0.333),
         ("src/pool.py and src/invented.py", 0.5, 0.333),
         ("src/pool.py; old.py was deleted", 1, 0.333),
-        ("src/pool.py src/pool.py pool.py", 1, 0.333),
         ("docs/guide.md", 0, 0),
         ("I do not know.", math.nan, 0),
     ],
@@ -83,12 +82,6 @@ def test_kinds_are_kept_apart_and_other_names_are_listed(tmp_path: Path) -> None
     assert "Made up, nowhere in the history: lib/ghost.py." in text
 
 
-def test_a_name_in_the_question_is_not_held_against_the_answer(tmp_path: Path) -> None:
-    question = "Apart from docs/guide.md, which files changed?"
-    score = scored(tmp_path, "docs/guide.md aside: src/pool.py", asked=asked(question=question))
-    assert values(score)["artifact_precision"] == 1
-
-
 def test_a_shortened_name_must_be_unique(tmp_path: Path) -> None:
     files = HISTORY | {"lib/pool.py": "read"}
     score = scored(tmp_path, "pool.py", files=files)
@@ -108,7 +101,6 @@ def test_a_log_without_the_list_of_files_says_that_it_cannot_tell(tmp_path: Path
     "changes",
     [
         {"asked": probe()},
-        {"asked": probe(type="continuation", answer_key=KEY)},
         {"asked": asked(answer_key={"open_tasks": ["x"]})},
         {"answer": answer_record("", failure="context overflow")},
         {"answer": None},
@@ -137,11 +129,6 @@ def test_means_are_over_the_artifact_probes_alone(tmp_path: Path) -> None:
     }
     log = run(artifact_files(), records, tmp_path)
     assert metric(log, "artifact_recall") == pytest.approx(0.5, abs=1e-3)
-
-
-def test_markup_in_an_answer_has_no_power_over_the_page(tmp_path: Path) -> None:
-    score = scored(tmp_path, "`a|b.py` <img src=x.py> [x](y.py)")
-    assert "<img" not in (score.explanation or "")
 
 
 @pytest.mark.parametrize("name", shipped_fixtures())

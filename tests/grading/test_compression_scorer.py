@@ -42,11 +42,6 @@ def test_an_empty_history_removes_no_share(tmp_path: Path) -> None:
     assert values(score)["tokens_retained"] == 0
 
 
-def test_states_without_cycles_have_no_table(tmp_path: Path) -> None:
-    score = figures(tmp_path, record(state=state_record(cycles=[])))
-    assert "|" not in (score.explanation or "|")
-
-
 def test_failed_states_are_counted_not_samples(tmp_path: Path) -> None:
     def sample(replicate: int, *, ok: bool, fixture: str = "one") -> dict[str, Any]:
         status, state_id = "ok" if ok else "error", f"{fixture}-{replicate}"
@@ -71,9 +66,3 @@ def test_failed_states_are_counted_not_samples(tmp_path: Path) -> None:
         "tokens_retained": 1,
         "failed_states": 6,
     }
-
-
-def test_a_sample_without_a_record_is_unscored(tmp_path: Path) -> None:
-    log = run(compression(), {("a", 1): record() | {"state": None}, ("b", 1): record()}, tmp_path)
-    assert metric(log, "tokens_removed") == 0.9
-    assert metric(log, "failed_states", "compression_eval/failed_states") == 0

@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import Epochs, score
+from inspect_ai import score
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.scorer import Score
 
@@ -13,7 +13,6 @@ from compression_eval.grading.scorers import FACT_KEYS, MODEL_KEYS, fact_retenti
 from tests.grading.samples import (
     MockGrader,
     answer_record,
-    metric,
     only_score,
     probe,
     record,
@@ -55,12 +54,6 @@ def test_shares_of_answer_and_state(tmp_path: Path) -> None:
     )
 
 
-def test_any_accepted_form_counts(tmp_path: Path) -> None:
-    asked = probe(expected_facts=[{"fact": "45 s", "any_of": ["45 seconds"]}, "absent.py"])
-    score = retention(tmp_path, record(asked=asked, answer="after 45 seconds"))
-    assert values(score)["fact_recall"] == 0.5
-
-
 def graded(tmp_path: Path, given: dict[str, Any], said: str) -> Score:
     scorers = [six_dimensions(), fact_retention("match")]
     return only_score(run(scorers, given, tmp_path, MockGrader([said])), "fact_retention")
@@ -98,10 +91,6 @@ def test_a_failed_answer_leaves_the_survival(tmp_path: Path) -> None:
     assert score.reason == "answer_failed: context overflow"
 
 
-def test_an_answer_that_knows_nothing_recalls_nothing(tmp_path: Path) -> None:
-    assert values(retention(tmp_path, record(answer="I do not know.")))["fact_recall"] == 0
-
-
 def test_a_state_that_cannot_be_read_has_no_survival(tmp_path: Path) -> None:
     facts = [
         FactRecord(probe_id="port", fact=name, in_history=True) for name in ("8080", "gateway.toml")
@@ -119,42 +108,6 @@ def test_a_failed_compression_is_unscored_but_explained(tmp_path: Path) -> None:
     assert math.isnan(score.as_float())
     assert "gateway.toml" in (score.explanation or "")
     assert {item["stage"] for item in (score.metadata or {})["facts"]} == {"compression_failed"}
-
-
-def test_what_the_state_says_instead_is_shown(tmp_path: Path) -> None:
-    facts = [
-        FactRecord(
-            probe_id="port",
-            fact="8080",
-            evidence=[3],
-            in_history=True,
-            fed=True,
-            in_state=False,
-            superseded_in_state=["3000"],
-        )
-    ]
-    score = retention(tmp_path, record(state=state_record(facts=facts), answer="no idea"))
-    row = (score.metadata or {})["facts"][0]
-    assert (row["stage"], row["instead"]) == ("superseded", ["3000"])
-    assert "** superseded: history yes, 37 messages ago" in (score.explanation or "")
-    assert "; instead: 3000\n" in (score.explanation or "")
-
-
-def test_no_record_is_unscored(tmp_path: Path) -> None:
-    score = retention(tmp_path, record() | {"probe": None})
-    assert score.reason == "scoring_failed: no record"
-
-
-def test_failed_epochs_move_no_mean(tmp_path: Path) -> None:
-    failed = record(answer=answer_record("", failure="overflow"))
-    records = {
-        ("a", 1): failed,
-        ("a", 2): record(answer="8080"),
-        ("a", 3): record(state=state_record(status="empty")),
-    }
-    log = run(fact_retention("match"), records, tmp_path, epochs=Epochs(3, "mean"))
-    assert metric(log, "fact_recall") == 0.5
-    assert metric(log, "fact_survival") == 0.5
 
 
 @pytest.mark.parametrize(
@@ -251,10 +204,6 @@ def test_the_age_of_a_fact_is_that_of_its_first_evidence() -> None:
 )
 def test_ages_in_quarters(share: float | None, group: str) -> None:
     assert age_group(share) == group
-
-
-def test_a_fact_without_a_record_is_not_made_up() -> None:
-    assert FactFinding(probe().expected_facts[0], None, True).stage == "answered"
 
 
 def test_the_graders_word_decides_and_the_look_up_is_kept(tmp_path: Path) -> None:

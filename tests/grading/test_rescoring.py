@@ -9,7 +9,6 @@ from inspect_ai import score
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.scorer import Scorer
 
-from compression_eval import sharing
 from compression_eval.grading.metrics import MEAN
 from compression_eval.grading.scorers import compression, fact_retention, six_dimensions
 from tests.grading.samples import MockGrader, metric, record, reply, run, samples
@@ -84,22 +83,6 @@ def test_appending_keeps_the_first_grading(log: EvalLog) -> None:
     assert means == {"six_dimensions": 4, "six_dimensions1": 2}
 
 
-def test_a_vendor_model_can_grade_a_log_again(
-    log: EvalLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Scoring again is no run, and turns for a vendor's prompt cache are kept per run."""
-    monkeypatch.setattr(sharing, "has_prompt_cache", lambda _: True)
-    second = MockGrader([reply(2)], name="mockllm/second")
-    again = score(
-        log,
-        six_dimensions(),
-        model_roles={"grader": second.model},
-        action="overwrite",
-        display="log",
-    )
-    assert metric(again, "overall") == 2
-
-
 @pytest.mark.parametrize(
     ("name", "key", "value"),
     [("fact_retention", "fact_recall", 0.5), ("compression", "tokens_removed", 0.9)],
@@ -111,18 +94,6 @@ def test_the_front_doors_score_as_the_package_does(
     assert metric(again, key) == value
     assert again.eval.scorers
     assert [item.name for item in again.eval.scorers] == [name]
-
-
-def test_the_front_door_of_the_grader(log: EvalLog) -> None:
-    second = MockGrader([reply(1)], name="mockllm/second")
-    again = score(
-        log,
-        front_door("six_dimensions"),
-        model_roles={"grader": second.model},
-        action="overwrite",
-        display="log",
-    )
-    assert metric(again, "overall") == 1
 
 
 @pytest.mark.slow

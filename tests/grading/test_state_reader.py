@@ -11,7 +11,6 @@ from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser
 from inspect_ai.scorer import Score
 from inspect_ai.tool import ToolCall
 
-from compression_eval.errors import DataError
 from compression_eval.facts.records import FactRecord
 from compression_eval.grading.scorers import fact_retention
 from compression_eval.grading.state_reader import FACTS_PER_CALL, StateQuestion, read_state
@@ -128,12 +127,6 @@ def test_the_reader_decides_the_stage(
     assert values(score)["fact_survival"] == survival
 
 
-def test_what_the_reader_denies_is_lost(tmp_path: Path) -> None:
-    grader = MockGrader([findings({"f1": ("absent",), "f2": ("absent",)})])
-    score = read(tmp_path, grader, record(answer="No idea."))
-    assert [row["stage"] for row in rows(score)] == ["dropped", "dropped"]
-
-
 def test_a_passage_only_in_kept_messages_makes_the_fact_verbatim(tmp_path: Path) -> None:
     grader = MockGrader([findings({"f1": PORT_STATED, "f2": ("derivable", "You help.")})])
     row = rows(read(tmp_path, grader))[1]
@@ -217,12 +210,6 @@ def test_a_failed_reader_leaves_survival_unknown(tmp_path: Path, said: Any, reas
     assert len(grader.requests) == 3
 
 
-def test_a_reply_can_be_mended(tmp_path: Path) -> None:
-    grader = MockGrader(["no idea", f"Here it is:\n```json\n{BOTH}\n```"])
-    assert values(read(tmp_path, grader))["fact_agreement"] == 1
-    assert grader.requests[1][-2].text == "no idea"
-
-
 def asking_twice() -> dict[tuple[str, int], dict[str, Any]]:
     """Return two probes of one state, in two epochs each."""
     other = probe(id="file", question="Which file sets it?", expected_facts=["gateway.toml"])
@@ -271,16 +258,6 @@ def test_one_call_serves_all_samples_and_epochs_of_a_state(tmp_path: Path) -> No
     assert sorted(calls for _, calls in readings(scored)) == [0, 0, 0, 1]
 
 
-def test_another_state_is_read_by_itself(tmp_path: Path) -> None:
-    records = asking_twice()
-    one, *_ = records.values()
-    grader = MockGrader([ALL])
-    other = one | {"language": "ja"}
-    log_records = {("a", 1): one, ("c", 1): other}
-    run(fact_retention(), log_records, tmp_path, grader)
-    assert len(grader.requests) == 2
-
-
 def test_the_first_of_a_panel_reads(tmp_path: Path) -> None:
     first, second = MockGrader([BOTH]), MockGrader([BOTH], name="mockllm/second")
     run(fact_retention(), record(), tmp_path, first, second)
@@ -313,11 +290,6 @@ def test_the_embedded_model_never_reads(tmp_path: Path) -> None:
     )
     told = only_score(log, "fact_retention").metadata or {}
     assert told["state_reader_failure"] == "the embedded model is no language model"
-
-
-def test_the_argument_is_checked() -> None:
-    with pytest.raises(DataError, match="state_facts: 'guess' is not one of reader, match"):
-        fact_retention("guess")  # type: ignore[arg-type]
 
 
 PASSAGES: list[ChatMessage] = [
