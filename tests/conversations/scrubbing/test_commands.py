@@ -277,18 +277,3 @@ def test_a_fact_that_scrubbing_takes_is_said(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "after scrubbing: " in done.stderr
     assert "needle-7" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("scrub", "cron-config", "--out", "o", "--skip", "host"), "pass: unknown 'host'"),
-        (("scrub", "cron-config", "--out", "o", "--names", "gone.txt"), "gone.txt: cannot be read"),
-    ],
-)
-def test_wrong_arguments_end_cleanly(
-    arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert message in refused(run(*arguments))
-    assert list(tmp_path.iterdir()) == []
