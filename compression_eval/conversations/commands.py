@@ -20,7 +20,6 @@ from compression_eval.conversations.cutting import EXPECTED, cut_rules
 from compression_eval.conversations.duplicates import Duplicates
 from compression_eval.conversations.formats import NAMES, check_name
 from compression_eval.conversations.pipeline import Import, ImportOptions, scrubbing_of
-from compression_eval.conversations.rows import check_columns
 from compression_eval.conversations.sources import Input, find_inputs
 from compression_eval.conversations.stores import Store
 from compression_eval.engine import Engine, jobs_option
@@ -190,7 +189,10 @@ def _columns(values: Sequence[str]) -> dict[str, str]:
         if not (part and mark and column):
             raise DataError(f"--column: {shorten(value)}, expected PART=COLUMN")
         found[part] = column
-    check_columns(found)
+    if found:
+        from compression_eval.conversations.rows import check_columns
+
+        check_columns(found)
     return found
 
 

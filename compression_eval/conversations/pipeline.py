@@ -38,8 +38,7 @@ from compression_eval.conversations.overview import (
     printable,
     skipped_json,
 )
-from compression_eval.conversations.rows import PARQUET_MAGIC, read_rows
-from compression_eval.conversations.sources import Input, readable, source_file
+from compression_eval.conversations.sources import PARQUET_MAGIC, Input, readable, source_file
 from compression_eval.engine import Engine, Shared
 from compression_eval.errors import DataError, NotScrubbedError, shorten
 from compression_eval.fixtures.finding_files import PARQUET_SUFFIX, safe_stem
@@ -515,6 +514,8 @@ def _opened(
     if source is None or options.columns or source.magic.startswith(PARQUET_MAGIC):
         if options.format != "auto":
             raise DataError("rows of a dataset are told apart by themselves; leave out --format")
+        from compression_eval.conversations.rows import read_rows
+
         return "rows", *read_rows(item.place if source is None else str(path), options.columns)
     found, seen, source = format_of(source, options.format)
     if item.is_remote and found.name == _FOLDERS and isinstance(source.document, dict):

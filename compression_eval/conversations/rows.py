@@ -17,7 +17,7 @@ from compression_eval.conversations.drafts import Conversation
 from compression_eval.conversations.fields import Json, label, origin
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.readers.base import with_asides
-from compression_eval.conversations.sources import SourceFile, Value, source_file
+from compression_eval.conversations.sources import PARQUET_MAGIC, SourceFile, Value, source_file
 from compression_eval.errors import DataError, shorten
 
 PARTS: dict[str, tuple[str, ...]] = {
@@ -29,7 +29,6 @@ PARTS: dict[str, tuple[str, ...]] = {
 }
 """The parts of a conversation, and the columns in which they are looked for unless named."""
 
-PARQUET_MAGIC = b"PAR1"
 _ADDRESS = re.compile(
     r"hf:(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+?))?(?::(?P<config>[\w.-]+))?"
     r"(?:/(?P<split>[\w.-]+))?"

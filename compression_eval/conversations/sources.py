@@ -51,6 +51,7 @@ _MAX_WINDOW = 128 * 2**20
 _CHUNK = 4096
 """Bytes decompressed at a time: few, since each may stand for thousands of others."""
 
+PARQUET_MAGIC = b"PAR1"
 _ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTANDARD_METHOD = 93
 """In an archive; the standard library does not know it."""

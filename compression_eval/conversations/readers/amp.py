@@ -136,7 +136,7 @@ def _is_thread(document: Any) -> bool:
 
 def _recognise(source: SourceFile) -> str | None:
     seen = "a JSON object with an id such as T-… and messages that have a messageId"
-    return sign([source.document], (_is_thread, seen))
+    return sign([source.document], _is_thread, seen)
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:

@@ -176,7 +176,7 @@ def _is_trajectory(document: Any) -> bool:
 
 def _recognise(source: SourceFile) -> str | None:
     seen = "a JSON object with a schema_version of ATIF and steps"
-    return sign([source.document], (_is_trajectory, seen))
+    return sign([source.document], _is_trajectory, seen)
 
 
 def _beside(path: Path, reference: Any) -> Path | None:

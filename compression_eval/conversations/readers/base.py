@@ -284,10 +284,9 @@ def head_of(source: SourceFile) -> list[Json]:
     return entries(source.head or [source.document])
 
 
-def sign(values: Iterable[Any], *signs: tuple[Callable[[Json], object], str]) -> str | None:
-    """Return the words for the first sign of a format that a value bears; None if none does."""
-    items = ((bears, words, Json.of(value)) for value in values for bears, words in signs)
-    return next((words for bears, words, value in items if bears(value)), None)
+def sign(values: Iterable[Any], bears: Callable[[Json], object], words: str) -> str | None:
+    """Return the words for a sign of a format if a value bears it."""
+    return words if any(bears(Json.of(value)) for value in values) else None
 
 
 def prevails(

@@ -220,7 +220,7 @@ def _recognise(source: SourceFile) -> str | None:
     if is_database(source):
         found = has_tables(source.path, _TABLE)
         return "an SQLite database with the table cursorDiskKV" if found else None
-    return sign(source.head, (_is_line, "lines with role, and a message with content"))
+    return sign(source.head, _is_line, "lines with role, and a message with content")
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:

@@ -187,9 +187,8 @@ def _recognise(source: SourceFile) -> str | None:
     if is_database(source):
         found = has_tables(source.path, ("sessions", "messages"), column="content_json")
         return "an SQLite database with messages that have a content_json" if found else None
-    if seen := sign(
-        source.head, (_is_own, "lines with messages that have a toolRequest or agentVisible")
-    ):
+    words = "lines with messages that have a toolRequest or agentVisible"
+    if seen := sign(source.head, _is_own, words):
         return seen
     document = Json.of(source.document)
     if _is_head(document) and any(map(_is_own, document.entries("conversation"))):

@@ -10,6 +10,7 @@ exported sessions, one on each line; the snapshot of a session in one document.
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from compression_eval.conversations.drafts import (
@@ -29,19 +30,23 @@ from compression_eval.conversations.readers.hermes_history import (
     message_row,
 )
 from compression_eval.conversations.readers.sqlite import (
+    LONGEST,
     columns,
     has_tables,
     is_database,
     opened,
+    short,
+    tables,
 )
 from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile, Value
 from compression_eval.errors import DataError
 
 _SESSION = ("id", "model", "model_config", "parent_session_id", "started_at", "end_reason")
 _LONG = ("content", "tool_calls")
-_ASIDE = (*REASONING, *REPEATS)
-"""Only whether there is something in them matters."""
-_MESSAGE = ("role", "content", "tool_call_id", "tool_calls", *_ASIDE, "active", "compacted")
+_MESSAGE = (
+    *("role", "content", "tool_call_id", "tool_calls", "active", "compacted"),
+    *(*REASONING, *REPEATS),
+)
 _EXPORTED = ("end_reason", "parent_session_id", "lineage_session_ids", "started_at")
 _SNAPSHOT = ("session_start", "last_updated", "message_count", "platform")
 
@@ -138,40 +143,33 @@ def _read_database(source: SourceFile) -> Iterator[Conversation]:
     if not is_database(source):
         raise DataError(f"{source.path}: expected the SQLite database of Hermes (state.db)")
     with opened(source.path) as connection:
-        yield from _Store(connection, source).conversations()
+        yield from _Store(connection, source.path).conversations()
 
 
 class _Store:
     """The tables, whichever version of the schema they have."""
 
-    def __init__(self, connection: sqlite3.Connection, source: SourceFile) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
-        self._replaced = False
-        connection.text_factory = self._text
-        names = ("sessions", "messages", "system_prompts", "schema_version")
-        self._there = {table: columns(connection, table) for table in names}
-        for table, wanted in (("sessions", {"id"}), ("messages", {"id", "session_id", "role"})):
-            if lacking := sorted(wanted - self._there[table]):
-                there = bool(self._there[table])
-                missing = f"column {table}.{lacking[0]}" if there else f"table {table}"
-                raise DataError(
-                    f"{source.path}: expected the database of Hermes, it has no {missing}"
-                )
+        wanted = {"sessions": {"id"}, "messages": {"id", "session_id", "role"}}
+        there = tables(connection, path, "Hermes", wanted)
+        prompts = columns(connection, "system_prompts")
+        self._session = ", ".join(name for name in _SESSION if name in there["sessions"])
+        self._prompt = "system_prompt" if "system_prompt" in there["sessions"] else "NULL"
+        if {"hash", "prompt"} <= prompts and "system_prompt_hash" in there["sessions"]:
+            shared = "(SELECT prompt FROM system_prompts WHERE hash = system_prompt_hash)"
+            self._prompt = f"coalesce(nullif({self._prompt}, ''), {shared})"
+        names = [name for name in _MESSAGE if name in there["messages"]]
+        self._message = ", ".join(short(name) if name in _LONG else name for name in names)
         self._origin = "Hermes database"
-        if "version" in self._there["schema_version"]:
+        if "version" in columns(connection, "schema_version"):
             row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
-            if row is not None and isinstance(row[0], int):
+            if isinstance(row[0], int):
                 self._origin += f" (schema {row[0]})"
-
-    def _text(self, raw: bytes) -> str:
-        text = raw.decode("utf-8", errors="replace")
-        self._replaced = self._replaced or text.encode() != raw
-        return text
 
     def conversations(self) -> Iterator[Conversation]:
         # To sort the sessions, neither their prompts nor their messages are needed.
-        names = ", ".join(name for name in _SESSION if name in self._there["sessions"])
-        query = f"SELECT {names} FROM sessions ORDER BY rowid"  # noqa: S608 own names
+        query = f"SELECT {self._session} FROM sessions ORDER BY rowid"  # noqa: S608 own names
         rows = enumerate(self._connection.execute(query).fetchall())
         sessions = [_Session(number, Json(dict(row))) for number, row in rows]
         for kind, lineage in _lineages(sessions):
@@ -195,61 +193,33 @@ class _Store:
             lineage.caveat(
                 "the session names another as its parent but does not go on from a compaction of it"
             )
+        query = f"SELECT {self._prompt} FROM sessions WHERE id = ?"  # noqa: S608 own names
         for index, session in enumerate(sessions):
             line = lineage.enter(f"session {session.number + 1}", "session")
-            if prompt := self._system_prompt(session.id):
+            (prompt,) = self._connection.execute(query, (session.id,)).fetchone() or (None,)
+            if isinstance(prompt, str) and prompt:
                 lineage.prompts[index,] = line, prompt
             self._add_messages(session.id, lineage, index)
         return lineage.finish()
 
-    def _system_prompt(self, session: str) -> str:
-        names = ("system_prompt", "system_prompt_hash")
-        wanted = ", ".join(name for name in names if name in self._there["sessions"])
-        if not wanted:
-            return ""
-        query = f"SELECT {wanted} FROM sessions WHERE id = ?"  # noqa: S608 own names
-        row = self._connection.execute(query, (session,)).fetchone()
-        values = Json(dict(row) if row is not None else {})
-        prompt, key = values.at("system_prompt"), values.at("system_prompt_hash")
-        if not prompt and key is not None and {"hash", "prompt"} <= self._there["system_prompts"]:
-            query = "SELECT prompt FROM system_prompts WHERE hash = ?"
-            found = self._connection.execute(query, (key,)).fetchone()
-            prompt = found[0] if found is not None else None
-        return prompt if isinstance(prompt, str) else ""
-
     def _add_messages(self, session: str | None, lineage: _Lineage, index: int) -> None:
         """Enter the messages of a session; what is too long is not read."""
-        there = self._there["messages"]
-        lengths = [f"coalesce(length({name}), 0)" for name in _LONG if name in there]
-        too_long = f"{' + '.join(lengths) or '0'} > {MAX_LINE_BYTES}"
-        parts = ["id AS number", f"{too_long} AS too_long"]
-        for name in (name for name in _MESSAGE if name in there):
-            if name in _LONG:
-                parts.append(f"CASE WHEN {too_long} THEN NULL ELSE {name} END AS {name}")
-            else:
-                held = f"coalesce({name}, '') <> '' AS {name}"
-                parts.append(held if name in _ASIDE else name)
         query = (
-            f"SELECT {', '.join(parts)} FROM messages "  # noqa: S608 own names and numbers
-            "WHERE session_id IS ? ORDER BY id"
+            f"SELECT id AS number, {self._message}, "  # noqa: S608 own names
+            f"coalesce(length(content), 0) > {MAX_LINE_BYTES} AS too_long "
+            "FROM messages WHERE session_id IS ? ORDER BY id"
         )
-        self._replaced = False
         for row in self._connection.execute(query, (session,)):
             values = Json(dict(row))
             place = f"message row {values.pop('number')}"
-            replaced, self._replaced = self._replaced, False
             if values.pop("too_long"):
                 line = lineage.enter(place, "unreadable")
-                line.skip(f"the message is longer than {MAX_LINE_BYTES // 2**20} MiB")
-                continue
-            if values.at("role") == "session_meta":
-                lineage.enter(place, "session_meta")
+                line.skip(f"the message is longer than {LONGEST}")
+            elif values.at("role") == "session_meta":
                 described = Json.of(decoded(values.at("content")))
                 lineage.describe(Json(tools=described.at("tools")))
             elif (found := message_row(values, place, lineage)) is not None:
                 lineage.rows[index,].append(found)
-            if replaced:
-                lineage.lines[-1].leave_out("bytes", REPLACED_BYTES)
 
 
 DATABASE_FORMAT = Format("hermes-db", _recognise_database, _read_database)
@@ -325,7 +295,7 @@ class _Export(_Lineage):
             return
         self._add_message(content, value.place, (0, 0))
         if value.replaced:
-            self.lines[-1].leave_out("bytes", "not UTF-8, replaced")
+            self.lines[-1].leave_out("bytes", REPLACED_BYTES)
 
     def add_session(self, value: Value, position: int) -> None:
         """Take a session with its messages, or with the segments of its lineage."""

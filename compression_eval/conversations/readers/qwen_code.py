@@ -154,7 +154,7 @@ def _is_record(value: Json) -> bool:
 
 
 def _recognise(source: SourceFile) -> str | None:
-    return sign(source.head, (_is_record, "lines with uuid, sessionId and a message in parts"))
+    return sign(source.head, _is_record, "lines with uuid, sessionId and a message in parts")
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:

@@ -94,7 +94,7 @@ def _is_trajectory(document: Json) -> bool:
 
 def _recognise(source: SourceFile) -> str | None:
     seen = "a JSON object with a trajectory and a history of messages with roles"
-    return sign([source.document], (_is_trajectory, seen))
+    return sign([source.document], _is_trajectory, seen)
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:

@@ -40,7 +40,7 @@ def test_a_message_too_long_is_skipped_by_name(
     store.add("s1", [user("go"), says("x" * (2**20 + 1)), says("end")])
     built = build(conversations(store)[0])
     assert said(built.fixture.messages) == ["go", "end"]
-    assert ("unreadable", "the message is longer than 1 MiB") in left_out(built)
+    assert ("unreadable", "the message is longer than 64 MiB") in left_out(built)
 
 
 def test_what_is_only_in_the_log_of_a_running_agent_is_read(tmp_path: Path) -> None:
