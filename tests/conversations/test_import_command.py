@@ -7,7 +7,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
@@ -324,24 +323,6 @@ def test_a_parquet_file() -> None:
     assert {row["name"]: row["fixture"] for row in rows} == texts
 
 
-def test_rows_of_a_dataset() -> None:
-    told = [[user(f"Question {n}."), assistant("Yes.")] for n in range(3)]
-    pq.write_table(pa.table({"id": [1, 2, 3], "talk": told}), "rows.parquet")
-    done = run("rows.parquet", "--column", "messages=talk")
-    assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("rows.parquet: rows, rows of a Parquet file\n")
-    asked = {load_fixture(path).messages[0].text for path in written()}
-    assert asked == {"Question 0.", "Question 1.", "Question 2."}
-    Path("rows.jsonl").write_text("".join(json.dumps({"talk": talk}) + "\n" for talk in told))
-    assert run("rows.jsonl", "--column", "messages=talk", "--out", "x").exit_code == 0
-    assert len(written("x")) == 3
-    failed = run("rows.parquet", "--column", "messages=chat", "--out", "y")
-    assert failed.exit_code == 1
-    assert "there is no column 'chat', there are 'id', 'talk'" in failed.stdout
-    named = run("rows.parquet", "--format", "codex", "--out", "y")
-    assert "leave out --format" in named.stdout
-
-
 def test_scrubbed_on_the_way_and_audited() -> None:
     messages = [
         system(),
@@ -437,17 +418,3 @@ def test_a_defect_of_a_reader_ends_no_import(monkeypatch: pytest.MonkeyPatch) ->
         assert "the reader failed (please report this): KeyError in read, line" in done.stdout
         assert "secret" not in done.output
         assert len(written()) == 1
-
-
-@pytest.mark.skipif(not SAMPLES, reason="COMPRESSION_EVAL_SAMPLES names no folder with samples")
-def test_every_sample_becomes_a_fixture_and_every_line_is_known() -> None:
-    done = run(str(SAMPLES))
-    assert done.exit_code == 0, done.output
-    assert "unknown or damaged" not in done.stdout
-    names = [path.stem for path in written()]
-    assert len(names) >= 19
-    for path in written():
-        fixture = load_fixture(path)
-        assert fixture.cuts
-        recorded = {c.cut for c in fixture.recorded_compactions if c.kind != "clear"}
-        assert not recorded or recorded == set(fixture.cuts)

@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
-from compression_eval.conversations.readers import sqlite
 from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.models import Fixture
 from tests.conversations.readers.agent_sessions import (
@@ -337,17 +336,3 @@ LINES: dict[str, list[dict[str, Any]]] = {
     "copilot-cli": COPILOT,
     "qwen-code": QWEN,
 }
-
-
-def test_values_of_a_database_that_are_too_long_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sqlite, "MAX_LINE_BYTES", 600)
-    long = {**BUBBLES, "b5": {"type": 1, "text": "x" * 700}}
-    shown, fixture = one(cursor_store(tmp_path / "state.vscdb", (COMPOSER, long)))
-    assert "bubble:other: it is longer than" in shown.stdout
-    assert len(fixture.messages) == 4
-    messages = [*OPENCODE["messages"], stored("msg_a", "user", text("x" * 700), text("Short."))]
-    shown, fixture = one(opencode_database(tmp_path / "o.db", [{"messages": messages}]))
-    assert "part:unreadable: it is no JSON" in shown.stdout
-    assert said(fixture)[-1] == ("user", "Short.")

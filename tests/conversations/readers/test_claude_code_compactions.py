@@ -83,10 +83,6 @@ def test_a_kept_tail_is_part_of_the_state_and_not_doubled(tmp_path: Path) -> Non
     assert state(built) == ["Summary.", 4, 5]
 
 
-def test_what_was_kept_may_stand_before_the_summary(tmp_path: Path) -> None:
-    assert state(kept_tail(before_summary=True).read(tmp_path)) == [4, 5, "Summary."]
-
-
 def test_a_rewind_past_a_compaction_undoes_it(tmp_path: Path) -> None:
     session = kept_tail()
     session.user("another way", parent="u4")

@@ -15,7 +15,7 @@ from compression_eval.conversations.formats import NAMES, format_named, format_o
 from compression_eval.conversations.sources import source_file
 from compression_eval.errors import DataError
 from tests.conversations.readers.agent_sessions import BUBBLES, COMPOSER, cursor_store
-from tests.conversations.readers.reading import left_out, read_all, said, sample, unknown
+from tests.conversations.readers.reading import left_out, read_all, said, unknown
 
 SESSIONS = {
     path.stem: [json.loads(line) for line in path.read_text().splitlines()]
@@ -76,23 +76,6 @@ RESEMBLING = {
     "opencode": [_CHAT],
 }
 """What one of the formats must refuse though it looks a little like it."""
-
-SAMPLES = {
-    "aider": [],
-    "atif": ["atif"],
-    "claude_code": ["claude-code"],
-    "codex": ["codex"],
-    "gemini_cli": ["gemini-cli"],
-    # A plain list of chat messages: its own reader is asked first, and knows it by its commands.
-    "mini_swe_agent": ["mini-swe-agent", "openai-chat"],
-    "openhands-resolver-output.jsonl": [],
-    "openhands-sdk-events.jsonl": ["openhands-events"],
-    "pi": ["pi"],
-    "swe_agent": ["swe-agent"],
-    "real-cc-mid.json": ["openai-chat"],
-    "real-cc-mid.probes.json": [],
-}
-"""By folder or file, which formats claim a sample, the one that reads it first."""
 
 
 def _written(path: Path, values: list[Any]) -> Path:
@@ -248,9 +231,3 @@ def _with(value: Any, key: str, replacement: Any) -> Any:
             for name, part in value.items()
         }
     return value
-
-
-def test_each_sample_is_claimed_by_its_own_format() -> None:
-    for path in sorted(sample("").glob("*/*")):
-        claims = _claims(path)
-        assert claims == SAMPLES.get(path.name, SAMPLES.get(path.parent.name)), path.name

@@ -14,7 +14,6 @@ from tests.conversations.readers.reading import (
     read_one,
     results,
     said,
-    sample,
 )
 
 FORMAT = format_named("gemini-cli")
@@ -172,8 +171,3 @@ def test_a_list_that_only_repeats_is_none_and_its_new_words_are_kept(tmp_path: P
     built = read_one(FORMAT, path)
     assert said(built) == [("user", "go"), ("user", "only here")]
     assert built.fixture.recorded_compactions == []
-
-
-def test_the_sample_agrees_with_its_table() -> None:
-    built = read_one(FORMAT, sample("gemini_cli/gemini-entire-1.json"))
-    assert (len(calls(built)), len(results(built))) == (9, 9)

@@ -190,39 +190,6 @@ def test_a_compaction_is_an_opaque_cut(tmp_path: Path) -> None:
     assert (compaction.cut, compaction.kind, compaction.state) == (8, "opaque", None)
 
 
-def test_results_of_other_tools_are_paired(tmp_path: Path) -> None:
-    items = [
-        {"role": "user", "content": "Go"},
-        {"type": "local_shell_call", "id": "x", "call_id": "l", "action": {"command": ["ls"]}},
-        {"type": "local_shell_call_output", "id": "l", "output": "a.py"},
-        {"type": "shell_call", "call_id": "s", "action": {"commands": ["ls"]}},
-        {"type": "shell_call_output", "call_id": "s", "output": [{"stdout": "b.py", "stderr": ""}]},
-        {
-            "type": "apply_patch_call",
-            "call_id": "p",
-            "operation": {"type": "delete_file", "path": "a"},
-        },
-        {"type": "apply_patch_call_output", "call_id": "p", "status": "completed"},
-        {"type": "computer_call", "call_id": "c", "action": {"type": "screenshot"}},
-        {
-            "type": "computer_call_output",
-            "call_id": "c",
-            "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,AAAA"},
-        },
-        {"type": "tool_search_call", "call_id": "t", "arguments": {"q": "x"}},
-        {"type": "tool_search_output", "call_id": "t", "tools": []},
-    ]
-    built = read_one(FORMAT, json_file(tmp_path / "x.json", items))
-    assert results(built) == [
-        ("l", "a.py"),
-        ("s", '[{"stdout": "b.py", "stderr": ""}]'),
-        ("p", ""),
-        ("c", "[image: image/png, 3 bytes]"),
-        ("t", "[]"),
-    ]
-    assert calls(built)[2] == ("p", "apply_patch", {"type": "delete_file", "path": "a"})
-
-
 def test_chat_messages_are_not_taken_for_items(tmp_path: Path) -> None:
     chat = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
     for value in (

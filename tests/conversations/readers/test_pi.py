@@ -14,7 +14,6 @@ from tests.conversations.readers.reading import (
     read_one,
     results,
     said,
-    sample,
 )
 
 FORMAT = format_named("pi")
@@ -190,9 +189,3 @@ def test_commands_of_the_user_count_if_the_model_saw_them(tmp_path: Path) -> Non
     built = read_one(FORMAT, path)
     assert said(built)[1] == ("user", "[The user ran a command]\n$ ls {x}\nout\n[exit code: 2]")
     assert said(built)[2:] == [("user", "hooked"), ("user", "[image: image/png, 3 bytes]")]
-
-
-def test_the_sample_agrees_with_its_table() -> None:
-    built = read_one(FORMAT, sample("pi/pi-large-session.jsonl"))
-    assert len(calls(built)) == 391
-    assert built.fixture.recorded_compactions == []

@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
 from tests.conversations.readers.reading import (
@@ -16,7 +14,6 @@ from tests.conversations.readers.reading import (
     read_one,
     results,
     said,
-    sample,
 )
 
 FORMAT = format_named("swe-agent")
@@ -99,15 +96,3 @@ def test_each_agent_has_its_own_conversation(tmp_path: Path) -> None:
     )
     _, second = read_all(FORMAT, path)
     assert second.fixture.name.endswith("-agent-helper")
-
-
-@pytest.mark.parametrize(
-    ("name", "messages", "pairs", "actions"),
-    [("swe-marshmallow-fc.traj", 24, 11, 11), ("swe-ctf-web.traj", 43, 0, 21)],
-)
-def test_samples_agree_with_their_table(name: str, messages: int, pairs: int, actions: int) -> None:
-    path = sample(f"swe_agent/{name}")
-    built = read_one(FORMAT, path)
-    assert len(built.fixture.messages) == messages
-    assert (len(calls(built)), len(results(built))) == (pairs, pairs)
-    assert sum(message.role == "assistant" for message in built.fixture.messages) == actions
