@@ -5,13 +5,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 
 from compression_eval.conversations.drafts import Omitted
-from compression_eval.fixtures.models import NO_RESULT, Fixture
+from compression_eval.fixtures.models import NO_RESULT, NOT_RUN, Fixture
 from compression_eval.terminal import aligned
 
 _HEADS = (
     *("fixture", "messages", "calls", "results", "compactions", "cut at", "left out"),
     "begins with",
 )
+_NOT_RECORDED = (NO_RESULT, NOT_RUN)
 _MAX_FILES = 10
 _MAX_TITLE_CHARACTERS = 40
 
@@ -47,7 +48,7 @@ class Overview:
             fixture.name,
             len(fixture.messages),
             sum(len(message.calls) for message in fixture.messages),
-            sum(each.role == "tool" and each.text != NO_RESULT for each in fixture.messages),
+            sum(m.role == "tool" and m.text not in _NOT_RECORDED for m in fixture.messages),
             len(fixture.recorded_compactions),
             " ".join(map(str, fixture.cuts)) or "-",
             lines,

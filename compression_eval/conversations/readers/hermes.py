@@ -8,7 +8,6 @@ exported sessions, one on each line; the snapshot of a session in one document.
 """
 
 import sqlite3
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -109,26 +108,56 @@ def _lineages(sessions: Sequence[_Session]) -> Iterator[tuple[str, list[_Session
 
 
 class _Lineage(Conversation):
-    """The sessions of one conversation, while they are read; each has its place in an order."""
+    """The sessions of one conversation, which are read in their order."""
 
     def __init__(self, format_name: str, origin: str, session: str, part: str) -> None:
         super().__init__(format_name, origin, session, part=part)
-        self.rows: dict[tuple[int, ...], list[Row]] = defaultdict(list)
-        self.prompts: dict[tuple[int, ...], tuple[Line, str]] = {}
+        self._rows: list[Row] = []
+        self._sessions = 0
+
+    def begin_session(self, line: Line, prompt: str) -> None:
+        """Take the head of a session: what follows is a part of it."""
+        self._sessions += 1
+        if prompt:
+            self.say_system(line, Draft("system", [prompt]))
 
     def describe(self, content: Json) -> None:
         """Take model and tools, whichever session names them first."""
         self.model = self.model or content.text("model")
         self.tools = self.tools or tool_definitions(content.listed("tools"))[0]
 
+    def add_message(self, message: Any, place: str) -> None:
+        """Take a message, as it is stored or exported."""
+        if not isinstance(message, dict):
+            self.enter(place, "message").is_unknown("expected an object")
+        elif (row := message_row(Json(message), place, self)) is not None:
+            row.session = self._sessions
+            self._rows.append(row)
+
+    def add_line(self, value: Value) -> None:
+        """Take a line that is a message, or describes the session."""
+        content = Json.of(value.value)
+        if content.text("role") == "session_meta":
+            self.describe(content)
+            return
+        self.add_message(content, value.place)
+        if value.replaced:
+            self.lines[-1].leave_out("bytes", REPLACED_BYTES)
+
+    def add_exported(self, value: Value) -> None:
+        """Take a session with its messages, or with the segments of its lineage."""
+        content, line = Json(value.value), self.enter_value(value, "session")
+        segments = [item for item in content.entries("segments") if _is_session(item)]
+        for number, segment in enumerate(segments or [content]):
+            where = f"{value.place}, segment {number}" if segments else value.place
+            self.describe(segment)
+            inner = self.enter(where, "segment") if segments else line
+            self.begin_session(inner, segment.text("system_prompt"))
+            for count, message in enumerate(segment["messages"]):
+                self.add_message(message, f"{where}, message {count}")
+
     def finish(self) -> Conversation:
-        for _, (line, prompt) in sorted(self.prompts.items(), key=lambda item: item[0]):
-            self.say_system(line, Draft("system", [prompt]))
-        ordered = [self.rows[order] for order in sorted(self.rows)]
-        for number, rows in enumerate(ordered):
-            for row in rows:
-                row.session = number
-        History(self).assemble([row for rows in ordered for row in rows])
+        History(self).assemble(self._rows)
         return self
 
 
@@ -182,7 +211,7 @@ class _Store:
             session = Json(id=identifier).name("id")
             stray = _Lineage(DATABASE_FORMAT.name, self._origin, session, "stray")
             stray.caveat("the messages name a session that is not in the database")
-            self._add_messages(identifier, stray, 0)
+            self._add_messages(identifier, stray)
             yield stray.finish()
 
     def _conversation(self, kind: str, sessions: Sequence[_Session]) -> Conversation:
@@ -194,15 +223,14 @@ class _Store:
                 "the session names another as its parent but does not go on from a compaction of it"
             )
         query = f"SELECT {self._prompt} FROM sessions WHERE id = ?"  # noqa: S608 own names
-        for index, session in enumerate(sessions):
+        for session in sessions:
             line = lineage.enter(f"session {session.number + 1}", "session")
             (prompt,) = self._connection.execute(query, (session.id,)).fetchone() or (None,)
-            if isinstance(prompt, str) and prompt:
-                lineage.prompts[index,] = line, prompt
-            self._add_messages(session.id, lineage, index)
+            lineage.begin_session(line, prompt if isinstance(prompt, str) else "")
+            self._add_messages(session.id, lineage)
         return lineage.finish()
 
-    def _add_messages(self, session: str | None, lineage: _Lineage, index: int) -> None:
+    def _add_messages(self, session: str | None, lineage: _Lineage) -> None:
         """Enter the messages of a session; what is too long is not read."""
         query = (
             f"SELECT id AS number, {self._message}, "  # noqa: S608 own names
@@ -218,8 +246,8 @@ class _Store:
             elif values.at("role") == "session_meta":
                 described = Json.of(decoded(values.at("content")))
                 lineage.describe(Json(tools=described.at("tools")))
-            elif (found := message_row(values, place, lineage)) is not None:
-                lineage.rows[index,].append(found)
+            else:
+                lineage.add_message(values, place)
 
 
 DATABASE_FORMAT = Format("hermes-db", _recognise_database, _read_database)
@@ -250,7 +278,7 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
 def _conversations(source: SourceFile) -> Iterator[Conversation | Value]:
     """Yield every conversation, and what belongs to none."""
     exported: list[Value] = []
-    lines: _Export | None = None
+    lines: _Lineage | None = None
     for value in records(source):
         content = Json.of(value.value)
         if value.problem:
@@ -258,7 +286,7 @@ def _conversations(source: SourceFile) -> Iterator[Conversation | Value]:
         elif _is_session(content):
             exported.append(value)
         elif content.text("role"):
-            lines = lines or _Export("", "")
+            lines = lines or _Lineage(FORMAT.name, "Hermes", "", "")
             lines.add_line(value)
         else:
             yield Value(value.place, replaced=value.replaced)
@@ -272,55 +300,15 @@ def _conversations(source: SourceFile) -> Iterator[Conversation | Value]:
             content = Json({**segments[0], "parent_session_id": "", "end_reason": ""})
         sessions.append(_Session(number, content))
     for kind, lineage in _lineages(sessions):
-        found = _Export(lineage[0].id, "" if kind in ("main", "child") else kind)
-        for position, session in enumerate(lineage):
-            found.add_session(exported[session.number], position)
+        part = "" if kind in ("main", "child") else kind
+        found = _Lineage(FORMAT.name, "Hermes", lineage[0].id, part)
+        for session in lineage:
+            found.add_exported(exported[session.number])
         yield found.finish()
 
 
 def _is_session(value: Any) -> bool:
     return isinstance(Json.of(value).at("messages"), list)
-
-
-class _Export(_Lineage):
-    """The exported sessions of one conversation, or a session with a message on each line."""
-
-    def __init__(self, session: str, part: str) -> None:
-        super().__init__(FORMAT.name, "Hermes", session, part)
-
-    def add_line(self, value: Value) -> None:
-        content = Json.of(value.value)
-        if content.text("role") == "session_meta":
-            self.describe(content)
-            return
-        self._add_message(content, value.place, (0, 0))
-        if value.replaced:
-            self.lines[-1].leave_out("bytes", REPLACED_BYTES)
-
-    def add_session(self, value: Value, position: int) -> None:
-        """Take a session with its messages, or with the segments of its lineage."""
-        content, line = Json(value.value), self.enter_value(value, "session")
-        segments = [item for item in content.entries("segments") if _is_session(item)]
-        if not segments:
-            self._add_segment(content, value.place, line, (position, 0))
-            return
-        for number, segment in enumerate(segments):
-            where = f"{value.place}, segment {number}"
-            inner = self.enter(where, "segment")
-            self._add_segment(segment, where, inner, (position, number))
-
-    def _add_segment(self, content: Json, where: str, line: Line, order: tuple[int, int]) -> None:
-        self.describe(content)
-        if prompt := content.text("system_prompt"):
-            self.prompts[order] = line, prompt
-        for number, message in enumerate(content["messages"]):
-            self._add_message(message, f"{where}, message {number}", order)
-
-    def _add_message(self, message: Any, place: str, order: tuple[int, int]) -> None:
-        if not isinstance(message, dict):
-            self.enter(place, "message").is_unknown("expected an object")
-        elif (row := message_row(Json(message), place, self)) is not None:
-            self.rows[order].append(row)
 
 
 FORMAT = Format("hermes-jsonl", _recognise, _read)
