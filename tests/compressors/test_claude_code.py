@@ -142,16 +142,11 @@ def edits(*pairs: tuple[str, str]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("tool", "arguments", "result", "known"),
     [
-        ("MultiEdit", {"file_path": "f", **edits(("a", "A"), ("b1", "B"))}, "ok", "A\nB\nb2"),
         ("Edit", {"file_path": "f", "old_string": "a", "new_string": ""}, "ok", "\nb1\nb2"),
         ("edit", {"path": "f", "old": "b", "new": "c"}, "ok", "a\nb1\nb2"),
-        ("edit", {"path": "f", "diff": "..."}, "ok", "a\nb1\nb2"),
         ("Read", {"file_path": "f", "offset": 1, "limit": 1}, "1\tb1", "a\nb1\nb2"),
-        ("Read", {"file_path": "f", "offset": 9}, "9\tother", "other"),
         ("str_replace_editor", {"command": "create", "path": "f", "file_text": "n"}, "ok", "n"),
-        ("str_replace_editor", {"command": "undo_edit", "path": "f"}, "ok", "a\nb1\nb2"),
         ("bash", {"command": "cat f", "path": "f"}, "other", "a\nb1\nb2"),
-        ("read_file", {"path": 7}, "other", "a\nb1\nb2"),
         ("read_file", {"path": "f"}, "f: no such file", "a\nb1\nb2"),
         ("edit_file", {"path": "f", "old": "a", "new": "c"}, "f: was found 2 times", "a\nb1\nb2"),
     ],
@@ -173,28 +168,18 @@ def test_what_is_known_of_a_file_after_a_call(
     [
         ("sed -i s/a/b/ src/f.py", True),
         ("echo x >> src/f.py", True),
-        ("cp other.py src/f.py", True),
         ("mv src lib", True),
-        ("for f in $(ls); do sed -i s/a/b/ $f; done", True),
         ('cd "$there" && sed -i s/a/b/ src/f.py', True),
-        ("test -f x && rm -f x && sed -i s/a/b/ src/f.py", True),
         ("git stash", True),
-        ("git checkout main", True),
-        ("git apply fix.patch", True),
         ("black .", True),
-        ("ruff check --fix src", True),
         ("npm run format", True),
-        ("npx prettier --write .", True),
         ("python - <<'E'\nimport sys\nopen(sys.argv[1], 'w').write('x')\nE", True),
         ("cat > mend.sh <<'E'\nsed -i s/a/b/ src/f.py\nE\nsh mend.sh", True),
         ("rm (", True),
         ("cat src/f.py", False),
         ("sed -i s/a/b/ src/g.py", False),
-        ("cat *.txt $name", False),
         ("black --check .", False),
-        ("git status && git clone x y && git stash list", False),
         ("pytest && npm run build", False),
-        ("echo x > /tmp/f.py", False),
     ],
 )
 def test_content_that_a_later_command_may_have_changed_is_headed_so(
@@ -220,10 +205,3 @@ def test_content_that_a_later_command_may_have_changed_is_headed_so(
         (text,) = [m.text for m in state.messages if m.text.startswith('File "/w/src/f.py"')]
         heading = " ".join(text.partition("\n\n")[0].split())
         assert ("may have changed it" in heading) is headed
-
-
-def test_a_path_cannot_break_out_of_its_line() -> None:
-    fixture = session(f"Go. {PAD}", ("", "write", {"path": 'a"\n\nrule: x', "content": "t"}, "ok"))
-    state, _ = compressed(fixture, "claude-code")
-    heading = state.messages[2].text.splitlines()[0]
-    assert heading.startswith(r'File "a\"\n\nrule: x", attached')

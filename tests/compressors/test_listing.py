@@ -68,9 +68,3 @@ def test_an_unknown_name_is_one_clean_line() -> None:
         assert result.exit_code == 1
         assert says in result.output
         assert "Traceback" not in result.output
-
-
-def test_help_has_examples() -> None:
-    for command in ("list", "install"):
-        result = CliRunner().invoke(main, ["compressors", command, "--help"])
-        assert f"Examples:\n    compression-eval compressors {command}" in result.output

@@ -73,19 +73,12 @@ def test_closed_entries_are_evicted_first_then_the_oldest_of_the_longest_section
     assert [entry.text for entry in twice.sections["intent"]] == ["the goal"]
 
 
-def test_fitting_keeps_what_fits() -> None:
-    memory = memory_with("one", "two")
-    assert memory.fitted(10_000, words) == memory
-
-
 @pytest.mark.parametrize(
     "operation",
     [
         {"op": "add", "section": "gossip", "text": "x"},
-        {"op": "add", "section": "files", "text": ""},
         {"op": "erase", "id": "f1"},
         {"op": "add", "section": "files", "text": "x", "id": "f1"},
-        {"op": "supersede", "text": "x"},
     ],
 )
 def test_malformed_operations_are_refused(operation: dict[str, str]) -> None:
@@ -129,11 +122,3 @@ def test_a_blank_entry_is_none() -> None:
     memory = Memory().merged(Operations.model_validate(blank))
     assert memory.refused == 1
     assert not any(memory.sections.values())
-
-
-def test_an_entry_is_closed_without_an_outcome() -> None:
-    memory = memory_with("mend login")
-    (entry,) = memory.sections["files"]
-    close = {"operations": [{"op": "close", "id": entry.id, "text": " "}]}
-    (closed,) = memory.merged(Operations.model_validate(close)).sections["files"]
-    assert (closed.text, closed.closed) == ("mend login", True)

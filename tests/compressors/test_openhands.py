@@ -6,8 +6,6 @@ import pytest
 from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
 
 from compression_eval.compressors.budget import groups
-from compression_eval.compressors.registry import compressor_spec
-from compression_eval.errors import DataError
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed, messages_of
 from tests.compressors.conftest import conversation_fixture
@@ -125,8 +123,3 @@ def test_a_failing_call_for_a_range_is_not_repeated(fixture: Fixture) -> None:
     state, _ = compressed(fixture, "openhands", model=model)
     assert state.status == "error"
     assert len(shown) == 1
-
-
-def test_sizes_that_leave_no_tail_are_refused() -> None:
-    with pytest.raises(DataError, match="keep_first"):
-        compressor_spec("openhands", {"max_size": 10, "keep_first": 4})

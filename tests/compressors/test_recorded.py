@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from compression_eval.compressors.recorded import RecordedState, unsupported
-from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
+from compression_eval.compressors.recorded import unsupported
+from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.state import State
 from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import Probe
@@ -137,13 +137,6 @@ def test_what_is_known_before_a_run() -> None:
     with pytest.raises(DataError, match="the agent never compacted it"):
         unsupported(fixture(), [9])
     assert compressor_spec("anchored").unsupported(fixture(), [9]) is None
-
-
-def test_without_a_fixture_it_can_be_built_but_not_used() -> None:
-    assert isinstance(compressor_spec("recorded").build(), RecordedState)
-    assert "recorded" in COMPRESSORS
-    with pytest.raises(DataError, match="arguments it takes: none"):
-        compressor_spec("recorded", {"tail_tokens": 5})
 
 
 def test_with_an_index_of_the_files() -> None:

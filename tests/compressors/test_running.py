@@ -228,21 +228,6 @@ def test_a_dropped_system_prompt_is_put_back(fixture: Fixture) -> None:
     assert [message.role for message in state.messages] == ["system", "user"]
 
 
-def test_two_compressions_never_have_the_same_state_id(fixture: Fixture) -> None:
-    first, _ = run(fixture, "full")
-    second, _ = run(fixture, "full")
-    assert first.state_id != second.state_id
-
-
-@pytest.mark.parametrize(("name", "arguments"), [("edit", {}), ("trim", {"preserve": 0.5})])
-def test_inspects_own_strategies_give_valid_states(
-    fixture: Fixture, name: str, arguments: dict[str, Any]
-) -> None:
-    state, _ = run(fixture, name, arguments)
-    assert state.status == "ok", state.failure
-    assert state.state_tokens < state.original_tokens
-
-
 @pytest.mark.parametrize("part", ['{"facts": []}', "{0}", "{", "{addendums.x}", "{addendums[x]}"])
 def test_a_prompt_that_inspect_could_not_fill_in_is_refused_at_once(part: str) -> None:
     with pytest.raises(DataError, match=r"write \{\{ and \}\} for a brace"):

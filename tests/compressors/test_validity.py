@@ -38,9 +38,7 @@ def words(count: int, system: int = 0) -> list[ChatMessage]:
     [
         (words(1_000), words(880), DEFAULT_MIN_REMOVED, True),
         (words(1_000), words(930), DEFAULT_MIN_REMOVED, False),  # the release that removed 7 %
-        (words(1_000), words(999), 0, True),
         (words(1_000), words(1_000), 0, False),
-        (words(1_000), words(1_200), 0, False),
         (words(1_000), words(600), 0.5, False),
         # A long system prompt, which must stay, does not hide what was done to the rest.
         (words(100, system=2_000), words(50, system=2_000), 0.4, True),
@@ -142,11 +140,6 @@ def test_the_last_request_is_kept_or_replaced(state: list[ChatMessage], kept: bo
         assert problem == "the last user message is gone, and nothing was written in its place"
 
 
-def test_without_a_user_message_there_is_none_to_keep() -> None:
-    before = [talk()[0], talk()[2]]
-    assert structural_problem([talk()[0], talk()[1]], before) is None
-
-
 def test_trim_that_loses_the_request_is_told() -> None:
     state, _ = compressed(conversation_fixture(), "trim", {"preserve": 0.1})
     assert state.status == "invalid_structure"
@@ -182,11 +175,9 @@ class _Moving(CompactionStrategy):
     ("order", "status"),
     [
         (("m0", "m1", "m6", "m7"), "ok"),
-        (("m0", "m1", "m7"), "ok"),
         (("m0", "m6", "m7", "m1"), "ok"),
         (("m0", "m1", "m7", "m6"), "invalid_structure"),
         (("m0", "m1", "m6", "m6"), "invalid_structure"),
-        (("m6", "m1", "m7", "m0"), "invalid_structure"),
         (("m0", "m1", "new", "m6"), "invalid_structure"),
     ],
 )

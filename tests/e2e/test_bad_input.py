@@ -1,6 +1,5 @@
 """Every bad input is refused with a message, before a model is called and a log is begun."""
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -32,28 +31,22 @@ def refused(folder: Path, log_dir: Path, scripts: Scripts, given: Arguments) -> 
 
 ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
     ({"fixturess": "x"}, ["unknown task argument", "fixturess", "probe_types"]),
-    ({"compresor": "full", "tail": 3}, ["compresor, tail"]),
     ({"fixtures": ["feature-imp"]}, ["fixtures", "'feature-imp'", "did you mean feature-impl"]),
     ({"fixtures": ["./absent.json"]}, ["fixtures", "absent.json", "no such file"]),
-    ({"fixtures": ["/nowhere/*.json"]}, ["fixtures", "nothing matches", "/nowhere/*.json"]),
-    ({"fixtures": []}, ["fixtures", "empty"]),
     ({"compressor": "anchord"}, ["compressor", "'anchord'", "did you mean 'anchored'", "edit"]),
-    ({"compressor": 5}, ["compressor", "'5'", "regenerative"]),
     (
         {"compressor_args": {"tail": 5}},
         ["compressor_args", "it takes no tail (arguments it takes: head_tokens, tail"],
     ),
     ({"compressor_args": {"tail_tokens": -1}}, ["compressor_args", "tail_tokens", "equal to 0"]),
-    ({"compressor_args": {"tail_tokens": "many"}}, ["compressor_args", "tail_tokens", "integer"]),
     ({"compresor": "full"}, ["did you mean 'compressor'?"]),
-    ({"compressor": "openai-compact"}, ["not reached through the openai package"]),
+    ({"compressor": "openai-compact"}, ["is not a model of openai"]),
     (
         {"compressor": "command", "compressor_args": {"command": ["no-such-program"]}},
         ["there is no program 'no-such-program'"],
     ),
     ({"compressor": "mine.py@absent"}, ["there is no file mine.py"]),
     ({"compressor_args": "tail_tokens"}, ["compressor_args", "not a mapping", "tail_tokens: 2000"]),
-    ({"compressor_args": ["tail_tokens"]}, ["compressor_args", "not a mapping"]),
     (
         {"compressor": "full", "compressor_args": {"tail_tokens": 5}},
         ["compressor_args", "'full'", "tail_tokens", "none"],
@@ -69,36 +62,27 @@ ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
     ({"focus_topic": ""}, ["focus_topic", "at least 1"]),
     ({"criteria": "some"}, ["criteria", "'some'", "by_type, all"]),
     ({"grader_context": "nothing"}, ["expected one of state, none"]),
-    ({"grader_context": "full"}, ["grader_context", "'full'", "state, none"]),
     ({"language": "fr"}, ["language", "'fr'", "en, zh, ja"]),
     ({"probe_types": "fact"}, ["probe_types", "'fact'", "recall, artifact"]),
-    ({"probe_types": "artefact"}, ["did you mean 'artifact'?"]),
     ({"probe_types": ["recall", "facts"]}, ["probe_types", "'facts'"]),
     ({"probe_types": "decision"}, ["tiny.probes.json", "no probe", "decision"]),
-    ({"cut": 0}, ["cut", "0", "1 to 11"]),
-    ({"cut": -3}, ["cut", "-3", "1 to 11"]),
     ({"cut": 12}, ["cut", "12", "1 to 11"]),
     ({"cut": 3}, ["cut", "3", "part a tool call", "nearest boundary is 2"]),
-    ({"cut": 9}, ["cut", "9", "part a tool call", "nearest boundary is 10"]),
     ({"cut": 2.5}, ["cut", "2.5", "share"]),
     ({"cut": "middle"}, ["cut", "'middle'", "'end'"]),
     ({"cut": "recordd"}, ["did you mean 'recorded'?"]),
-    ({"cut": True}, ["cut", "True", "'end'"]),
     ({"cut": ["end", 40]}, ["cut", "40", "1 to 11"]),
     ({"cycles": 0}, ["cycles", "0", "at least 1"]),
-    ({"cycles": "two"}, ["cycles", "'two'", "whole number"]),
     ({"cycles": 1.0}, ["cycles", "1.0", "whole number"]),
     ({"cycles": 30}, ["cycles", "too short", "30"]),
     ({"answers": 0}, ["answers", "0", "at least 1"]),
-    ({"answers": True}, ["answers", "True", "whole number"]),
     *(
         ({"min_removed": share}, [f"min_removed: {share!r} is not a share of at least 0 and less"])
-        for share in (-0.1, 1, 1.5, True, "half", None)
+        for share in (-0.1, 1, "half")
     ),
     ({"max_failed": 2}, ["max_failed: 2 is not a share between 0 and 1"]),
     ({"probes": "./no-such-folder"}, ["probes", "no-such-folder", "no such file"]),
     ({"prompt": "./absent.md"}, ["prompt", "absent.md", "No such file"]),
-    ({"prompt": ""}, ["prompt", "directory"]),
     ({"prompt": "."}, ["prompt", "directory"]),
 ]
 
@@ -154,14 +138,10 @@ def test_a_strategy_of_a_missing_extra_is_refused(
 # An argument of another type than any that is meant; each must be a DataError that names it.
 WRONG_TYPES: list[Arguments] = [
     {"fixtures": 5},
-    {"fixtures": True},
     {"probe_types": 5},
     {"probes": 5},
-    {"probes": {"a": 1}},
-    {"cut": None},
     {"cut": {"at": 3}},
     {"cut": [11, [3]]},
-    {"cut": []},
     {"cut": [11, "end"]},
 ]
 
@@ -198,8 +178,6 @@ FIXTURES: dict[str, tuple[Edit, Sequence[str]]] = {
         lambda data: data.update(messages=data["messages"][:1]),
         ["messages", "empty conversation"],
     ),
-    "messages is no list": (field("messages", "hello"), ["messages", "list"]),
-    "no name": (field("name", ""), ["name", "at least 1 character"]),
     "a recorded session": (
         lambda data: data.pop("name"),
         ["name: Field required", "not a fixture: recorded sessions are imported first, with"],
@@ -214,25 +192,18 @@ FIXTURES: dict[str, tuple[Edit, Sequence[str]]] = {
         ["messages[1].content[0].image_url.url", "'https://example.org/a'", "data:image/"],
     ),
     "unknown role": (message(1, role="human"), ["messages[1].role", "'system', 'user'"]),
-    "content is a number": (message(1, content=7), ["messages[1].content", "string"]),
     "unknown language": (field("language", "fr"), ["language", "'en', 'zh' or 'ja'"]),
     "call without result": (without(3), ["messages[2]", "'c1'", "has no result"]),
     "result without call": (without(4), ["messages[4]", "'c2'", "no assistant message"]),
-    "one of two results missing": (without(9), ["messages[7]", "'c4'", "has no result"]),
     "result twice": (message(9, tool_call_id="c3"), ["messages[9]", "'c3'"]),
     "result without an id": (message(3, tool_call_id=None), ["messages[3]", "tool_call_id"]),
     "arguments are not JSON": (
         message(2, tool_calls=[{"id": "c1", "function": {"name": "bash", "arguments": "{"}}]),
         ["messages[2].tool_calls[0].function.arguments", "not JSON"],
     ),
-    "arguments are a list": (
-        message(2, tool_calls=[{"id": "c1", "function": {"name": "bash", "arguments": "[]"}}]),
-        ["messages[2].tool_calls[0].function.arguments", "JSON object"],
-    ),
     "own cut out of range": (field("cuts", [6, 40]), ["cuts[1]", "40", "1 to 11"]),
     "own cut within a call": (field("cuts", [9]), ["cuts[0]", "9", "between a tool call"]),
     "own cuts fall": (field("cuts", [6, 4]), ["cuts[1]", "4", "does not rise"]),
-    "own cut is no number": (field("cuts", ["six"]), ["cuts[0]", "integer"]),
 }
 
 
@@ -251,7 +222,6 @@ BANKS: dict[str, tuple[Edit, Sequence[str]]] = {
     "of another fixture": (field("fixture", "huge"), ["fixture", "'huge'", "'tiny'"]),
     "no probes": (field("probes", []), ["probes", "at least 1"]),
     "unknown type": (probe(type="memory"), ["probes[1].type", "'recall', 'artifact'"]),
-    "no question": (probe(question=""), ["probes[1].question", "at least 1"]),
     "no facts": (probe(expected_facts=[]), ["probes[1]: expected_facts", "needed"]),
     "misspelt field": (
         lambda data: data["probes"][1].update(
@@ -259,7 +229,6 @@ BANKS: dict[str, tuple[Edit, Sequence[str]]] = {
         ),
         ["probes[1]: expected_facts", "needed", "expected_fact'"],
     ),
-    "id that names no file": (probe(id="a\0b"), ["probes[1].id", "printable"]),
     "cut out of range": (probe(cut=40), ["probes[1].cut", "40", "11 messages"]),
     "unknown format": (probe(format={"kind": "prose"}), ["probes[1].format.kind", "'json'"]),
 }
@@ -279,8 +248,6 @@ def test_a_bank_is_refused(case: str, tmp_path: Path, log_dir: Path, scripts: Sc
 CONTENTS: dict[str, tuple[bytes, str]] = {
     "cut short": (b'{"name": "tiny", "messages": [', "not JSON"),
     "empty": (b"", "not JSON"),
-    "not UTF-8": (b'{"name": "\xff\xfe"}', "not UTF-8"),
-    "a list": (b"[]", "dictionary"),
     "NaN": (b'{"name": "tiny", "context_length": NaN}', "NaN"),
     "nested too deeply": (b"[" * 200_000, "nested too deeply"),
 }
@@ -352,13 +319,3 @@ def test_two_fixtures_of_one_name_are_refused(
     paths = [small.write(tmp_path / folder) for folder in ("a", "b")]
     message = refused(tmp_path, log_dir, scripts, {"fixtures": [str(path) for path in paths]})
     assert "'tiny' is also the name of" in message
-
-
-def test_one_bad_fixture_among_good_ones_stops_all(
-    tmp_path: Path, log_dir: Path, scripts: Scripts
-) -> None:
-    good = small.write(tmp_path / "data", "good")
-    bad = small.write(tmp_path / "data", "bad")
-    bad.write_text(json.dumps({"name": "bad", "messages": []}))
-    message = refused(tmp_path, log_dir, scripts, {"fixtures": [str(good), str(bad)]})
-    assert str(bad) in message

@@ -112,13 +112,6 @@ def test_inspects_cache_gives_no_epoch_the_compression_of_another(
         assert len(written) == len({text for _, text in written}) == EPOCHS
 
 
-def test_few_slots_do_not_block_each_other(scripts: Scripts, tmp_path: Path, log_dir: Path) -> None:
-    paths = [small.write(tmp_path / "data", name) for name in ("one", "two")]
-    log = small.run(log_dir, paths, options={"max_samples": 1})
-    assert len(small.samples(log)) == 2 * PROBES * EPOCHS
-    assert len(scripts[COMPRESSES].calls) == 2 * EPOCHS
-
-
 def test_several_answers_share_a_state(scripts: Scripts, tiny: Path, log_dir: Path) -> None:
     log = small.run(log_dir, tiny, answers=2)
     assert calls(scripts) == {
@@ -153,12 +146,6 @@ def test_controls_and_mechanical_arms_call_no_compressor(
         small.run(log_dir, tiny, compressor=compressor, compressor_args={}, epochs=1)
     small.run(log_dir, tiny, compressor="tail", compressor_args={"tail_tokens": 60}, epochs=1)
     assert scripts[COMPRESSES].calls == []
-
-
-def test_two_runs_of_one_arm_share_no_state(scripts: Scripts, tiny: Path, log_dir: Path) -> None:
-    first, second = (state_ids(small.run(log_dir, tiny)) for _ in range(2))
-    assert not first & second
-    assert len(scripts[COMPRESSES].calls) == 2 * EPOCHS
 
 
 def test_two_tasks_side_by_side_share_no_state(scripts: Scripts, tiny: Path, log_dir: Path) -> None:

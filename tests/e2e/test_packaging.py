@@ -106,11 +106,6 @@ def test_an_installed_package_finds_its_fixtures(
         assert all(failures)
 
 
-def test_a_checkout_finds_its_fixtures(tmp_path: Path) -> None:
-    found = seen_by(sys.executable, tmp_path, PYTHONPATH=str(command.ROOT))
-    assert found["fixture"] == str(command.ROOT / "datasets" / "fixtures" / "zh-log-rotation.json")
-
-
 def test_an_unpacked_sdist_finds_its_fixtures(built: dict[str, Path], tmp_path: Path) -> None:
     with tarfile.open(built["sdist"]) as archive:
         archive.extractall(tmp_path, filter="data")

@@ -18,15 +18,6 @@ def test_one_goes_ahead_and_the_others_follow_together(
     assert scripts[ANSWERS].most_running == small.PROBES - 1
 
 
-def test_without_a_prompt_cache_all_go_at_once(
-    scripts: Scripts, tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sharing, "has_prompt_cache", lambda _: False)
-    scripts[ANSWERS].seconds = 0.2
-    small.samples(small.run(log_dir, tiny, epochs=1))
-    assert scripts[ANSWERS].most_running == small.PROBES
-
-
 def test_nobody_waits_long_for_a_first_call(
     scripts: Scripts, tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput
 
 from compression_eval.grading.scorers import MODEL_KEYS
@@ -61,16 +61,6 @@ class TestEverythingFailed:
         assert log.metadata["failures"] == [f"2 of 2 compressions failed: {self.REASON}"]
         assert log.results is not None
         assert {score.name for score in log.results.scores} >= {"overall", "failed_states"}
-
-    def test_it_can_be_scored_again(
-        self, ended: tuple[command.Ended, Path], tmp_path: Path
-    ) -> None:
-        again = tmp_path / "again.eval"
-        scorer = ["--scorer", "compression_eval/compression", "--action", "overwrite"]
-        log = str(command.logs(ended[1])[-1])
-        result = command.inspect(["score", log, *scorer, "--output-file", str(again)], tmp_path)
-        assert result.code == 0, result.errors
-        assert small.means(read_eval_log(str(again)))["failed_states"] == 2
 
 
 @pytest.mark.slow
@@ -165,32 +155,7 @@ def test_answers_and_gradings_are_counted_where_they_failed(
     assert "failures" not in (small.run(log_dir / "b", tiny, epochs=1, **CLEAN).metadata)
 
 
-def test_a_sample_scored_on_error_is_counted_with_its_error(
-    scripts: Scripts, tiny: Path, log_dir: Path
-) -> None:
-    def answer(call: Call) -> str:
-        if "Which error code" in call.last:
-            raise RuntimeError("the line is dead")
-        return proper_answer(call)
-
-    scripts[ANSWERS].reply = answer
-    log = small.run(
-        log_dir, tiny, epochs=1, options={"score_on_error": True, "fail_on_error": False}
-    )
-    _, answers, _ = log.metadata["failures"]
-    assert answers == "1 of 3 answers failed: RuntimeError('the line is dead')"
-
-
 CLEAN = {"model": "embedded/lexical", "model_roles": {"grader": "embedded/lexical"}}
-
-
-def version(log: EvalLog) -> object:
-    return log.eval.task_version
-
-
-def test_the_limit_is_no_part_of_the_version(tiny: Path, log_dir: Path) -> None:
-    runs = [small.run(log_dir, tiny, epochs=1, max_failed=share, **CLEAN) for share in (0.1, 1.0)]
-    assert version(runs[0]) == version(runs[1])
 
 
 def unreachable(times: int) -> Script:
@@ -218,15 +183,6 @@ def test_what_is_waited_for_is_said_once(
         assert "waiting for scripted/grades (grader): 2 attempts failed" in text
         assert "ConnectionRefusedError" in text
         assert "--max-retries N or --timeout SECONDS" in text
-
-
-def test_an_attempt_timeout_does_not_reach_roles(
-    scripts: Scripts, tiny: Path, log_dir: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    del scripts
-    small.run(log_dir, tiny, epochs=1, options={"attempt_timeout": 30})
-    assert "not to the role grader and compressor" in caplog.text
-    assert "--model-role 'grader={model: …, attempt_timeout: 30}'" in caplog.text
 
 
 def test_names_and_tags_carry_the_arm(tiny: Path, log_dir: Path, tmp_path: Path) -> None:

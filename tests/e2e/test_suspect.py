@@ -12,7 +12,7 @@ from compression_eval.analysis import samples_frame, states_frame
 from compression_eval.compressors import running
 from compression_eval.compressors.validity import suspicions
 from tests.e2e import small
-from tests.e2e.scripted import COMPRESSES, Scripts, proper_compression
+from tests.e2e.scripted import COMPRESSES, Scripts
 
 GOOD = "The login failed with E4401; auth/session.py was edited and the retry limit is now 7."
 CHINESE = (
@@ -33,15 +33,10 @@ def facts_everywhere() -> dict[str, object]:
     [
         (GOOD, set()),
         (f"I could not find out more. {GOOD}", set()),
-        (f"The body was {{}} and then {{'a': 1}}. {GOOD}", set()),
-        (f'It sent {{"code": 1}}. {GOOD}', set()),
-        ("4401, 7: 12 34 56 78 90 12 34 56 78 90 E4401", set()),
-        ("12 34 56 78 90 12 34 56 78 90 12 34 56 78 90", {"no_fact"}),
         (f"{GOOD} I'm sorry, I cannot help you with the rest.", set()),
         ("I'm sorry, but I can’t help with that: E4401 stays what it is.", {"refusal"}),
         ("我无法处理这个请求, E4401, sorry for that, I do nothing of it at all.", {"refusal"}),
         ("## Files\n(none)\n## Pending tasks\n(none)\n## State\n- none", {"blank", "no_fact"}),
-        ("# Files\n\n\n <b>(none)</b>\n\n## State \n\n- N/A\n", {"blank", "no_fact"}),
         ('```json\n{"a": "I\'m sorry, but I do not look at E4401 again."}\n```\n', {"refusal"}),
         ("Nothing here.", {"short", "no_fact"}),
         (GOOD.replace("E4401", "an error"), {"no_fact"}),
@@ -95,9 +90,3 @@ def test_signs_are_looked_for_beside_the_event_loop(
     monkeypatch.setattr(running, "suspicions", looked)
     small.run(log_dir, tiny, epochs=1)
     assert in_loop == [False]
-
-
-def test_operations_are_read_as_what_they_say(scripts: Scripts, tiny: Path, log_dir: Path) -> None:
-    scripts[COMPRESSES].reply = proper_compression
-    log = small.run(log_dir, tiny, epochs=1)
-    assert all(not small.state(sample).suspect for sample in small.samples(log))

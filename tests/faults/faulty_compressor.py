@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -75,32 +74,24 @@ RAISES: dict[str, Callable[[Messages], Any]] = {
     "its text fails": raising(UnwritableError()),
     "70,000 characters": raising(ValueError("x" * 70_000)),
     "hostile text": raising(ValueError("\x1b[2J\0</script>\n{0}%s")),
-    "no memory": raising(MemoryError()),
     "recursion": too_deep,
     "end of iteration": raising(StopIteration("x")),
     "exits": raising(SystemExit(0)),
-    "exits with a text": raising(SystemExit("bye")),
     "cancels itself": raising(asyncio.CancelledError()),
     "nothing implemented": raising(NotImplementedError("not for tools")),
 }
 
 RESULTS: dict[str, Callable[[Messages], Any]] = {
     "None": lambda _: None,
-    "a text": lambda _: "summary",
     "an iterator": iter,
     "a list that cannot be read": Unreadable,
     "a list in itself": in_itself,
-    "texts": lambda _: ["summary"],
-    "a number as text": noted(7),
     "half a pair": noted("\ud800"),
     "empty": lambda _: [],
     "a blank text": noted(" \n"),
-    "the system prompt alone": lambda messages: messages[:1],
     "unchanged": lambda messages: messages,
     "one message less": lambda messages: [*messages[:1], *messages[2:]],
     "a call without its result": lambda messages: [*messages[:3], NOTE],
-    "a result without its call": lambda messages: [messages[0], NOTE, messages[3]],
-    "huge": noted("word " * 100_000),
     "3,000 messages": lambda messages: [messages[0], *[NOTE] * 3_000],
     "changed input": changed_input,
     "garbage on the terminal": garbage_beside,
@@ -124,13 +115,6 @@ async def compress_later(messages: Messages) -> Any:
     return compress(messages)
 
 
-class Compressor:
-    """The same by a method."""
-
-    def compress(self, messages: Messages) -> Any:
-        return compress(messages)
-
-
 def write(text: str | bytes) -> Callable[[Messages], Any]:
     def play(messages: Messages) -> None:
         sys.stdout.buffer.write(text.encode() if isinstance(text, str) else text)
@@ -152,36 +136,18 @@ def endless(messages: Messages) -> None:
         sys.stdout.write("x" * 100_000)
 
 
-def forked(*, quiet: bool) -> Callable[[Messages], Any]:
-    """Leave a process behind that belongs to another session, with or without the pipes."""
-
-    def play(messages: Messages) -> None:
-        pipe = subprocess.DEVNULL if quiet else None
-        wait = [sys.executable, "-c", "import time; time.sleep(60)"]
-        subprocess.Popen(wait, start_new_session=True, stdout=pipe, stderr=pipe)
-        print(json.dumps(good(messages)), flush=True)  # noqa: T201
-
-    return play
-
-
 PROGRAM: dict[str, Callable[[Messages], Any]] = {
     "": lambda messages: print(json.dumps(good(messages))),  # noqa: T201
     "hangs": hanging,
     "fails": leave(3),
-    "fails with a text": leave("\x1b[2J no key </script>"),
     "fails after its reply": leave(1, reply=True),
     "is killed": lambda _: os.kill(os.getpid(), 9),
     "writes nothing": leave(0),
-    "writes prose": write("Here is the summary."),
     "writes half of the JSON": write('[{"role": "system", "cont'),
     "writes bytes": write(bytes(range(256))),
-    "writes null": write("null"),
     "writes NaN": write('[{"role": "user", "content": NaN}]'),
     "nests too deeply": write("[" * 100_000),
-    "writes two documents": write("[] []"),
     "writes without end": endless,
-    "forks away": forked(quiet=True),
-    "forks away with the pipes": forked(quiet=False),
 }
 """What only a program can do."""
 

@@ -7,7 +7,6 @@ from inspect_ai.model import ChatMessageUser, CompactionStrategy
 from tests.faults.faulty_compressor import NOTE, RAISES, fault_in
 
 RESULTS: dict[str, Any] = {
-    "no pair": None,
     "a pair of nothing": (None, None),
     "plain messages": ([NOTE], None),
 }

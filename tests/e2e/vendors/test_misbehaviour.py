@@ -89,13 +89,6 @@ def test_a_state_too_long_to_answer_from_is_no_low_score(
     assert all(values["fact_survival"] == 1 for values in facts)
 
 
-def test_a_refused_answer_is_no_low_score(setup: Setup, tiny: Path, log_dir: Path) -> None:
-    setup.vendor.speeches[setup.answers] = lambda _: Said(refused=True)
-    log = setup.run(log_dir, tiny)
-    assert unscored(log) == ["answer_failed: the model refused to answer"] * SAMPLES
-    assert setup.vendor.of(setup.grades) == []
-
-
 def test_a_hiccup_of_the_vendor_is_waited_out(setup: Setup, tiny: Path, log_dir: Path) -> None:
     overloaded = Failed(529 if setup.is_anthropic else 500, "overloaded_error", "try again")
 
@@ -141,9 +134,10 @@ def test_a_compression_that_fails_is_no_low_score(
     ("said", "reason"),
     [
         (Said(""), "answer_failed: the answer is empty"),
+        (Said(refused=True), "answer_failed: the model refused to answer"),
         (Said(call=("bash", {"command": "cat login.log"})), "asked_to_fetch: bash"),
     ],
-    ids=["empty", "tool call"],
+    ids=["empty", "refused", "tool call"],
 )
 def test_an_answer_without_a_word_is_no_low_score(
     said: Said, reason: str, setup: Setup, tiny: Path, log_dir: Path
@@ -151,8 +145,6 @@ def test_an_answer_without_a_word_is_no_low_score(
     setup.vendor.speeches[setup.answers] = lambda _: said
     log = setup.run(log_dir, tiny)
     assert all(text.startswith(reason) for text in unscored(log))
-    facts = [small.values(sample, "fact_retention") for sample in small.samples(log, "error")]
-    assert all(math.isnan(values["fact_recall"]) for values in facts)
     assert setup.counts()[1:] == (SAMPLES, 0), "nothing is carried out, and nothing graded"
     counted = run_failures(read_eval_log_sample_summaries(log.location))
     assert counted is not None

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 from inspect_ai import eval_retry
-from inspect_ai.model import ModelOutput
 
 from tests.e2e import small
-from tests.e2e.scripted import COMPRESSES, ScriptedModel, Scripts, output
+from tests.e2e.scripted import COMPRESSES, ScriptedModel, Scripts
 from tests.e2e.vendors.conftest import Setup, compress, models_of
 from tests.e2e.vendors.wire import Broken, Failed, Said
 
@@ -28,10 +27,8 @@ OUTAGES: dict[str, Failed | Broken] = {
     "no quota": Failed(429, "insufficient_quota", "You exceeded your current quota", "quota"),
     "no credit": Failed(400, "invalid_request_error", "Your credit balance is too low"),
     "no payment": Failed(400, "billing_error", "Your account is not active"),
-    "overloaded": Failed(503, "overloaded_error", "try again later"),
     "connection lost": Failed(0, "", ""),
     "a page": Broken("<html><h1>Log in to the Wi-Fi</h1></html>", "text/html"),
-    "half of the JSON": Broken('{"id": "x", "choices": [{"mess'),
     "no body": Broken(""),
 }
 
@@ -39,18 +36,11 @@ OUTAGES: dict[str, Failed | Broken] = {
 @pytest.mark.parametrize(
     ("interface", "name"),
     [
-        ("openai chat", "no key"),
         ("openai chat", "no quota"),
-        ("openai chat", "no payment"),
         ("openai chat", "connection lost"),
         ("anthropic", "no credit"),
         ("anthropic", "no payment"),
-        ("anthropic", "overloaded"),
-        ("openai chat", "a page"),
-        ("openai chat", "half of the JSON"),
         ("openai responses", "no body"),
-        ("openai responses", "a page"),
-        ("anthropic", "half of the JSON"),
         ("anthropic", "a page"),
     ],
 )
@@ -80,6 +70,7 @@ def test_a_refused_request_that_speaks_of_billing_is_the_compressions_failure(
     for sample in small.samples(log, "error"):
         assert sample.error is None
         assert small.state(sample).status == "error"
+        assert said[:40] in small.state(sample).failure[:200], "a failure begins with its reason"
 
 
 @pytest.mark.parametrize("by_provider", [True, False])
@@ -119,16 +110,7 @@ def test_all_who_wait_for_a_compression_share_its_outage(
     assert len(either.vendor.of(either.compresses)) == 1, "not one attempt for each probe"
 
 
-def test_a_failure_begins_with_its_reason(either: Setup, tiny: Path, log_dir: Path) -> None:
-    refusal = Failed(400, "invalid_request_error", "the model has no taste for this")
-    either.vendor.speeches[either.compresses] = lambda _: refusal
-    log = either.run(log_dir, tiny, options=NO_RETRIES)
-    (failure,) = {small.state(sample).failure for sample in small.samples(log, "error")}
-    assert "the model has no taste for this" in failure[:200]
-    assert "Request:" not in failure
-
-
-@pytest.mark.parametrize("compressor", ["anchored", "regenerative", "codex"])
+@pytest.mark.parametrize("compressor", ["anchored", "codex"])
 def test_a_reply_without_choices_says_so(
     compressor: str, either: Setup, tiny: Path, log_dir: Path
 ) -> None:
@@ -138,16 +120,6 @@ def test_a_reply_without_choices_says_so(
     # Anthropic has no choices: an empty reply is one without text.
     nothing = "the summarising model returned no text"
     expected = nothing if either.is_anthropic else "the model's reply holds no choices"
-    failures = {small.state(sample).failure for sample in small.samples(log, "error")}
-    assert failures == {expected}
-
-
-def test_inspects_own_summary_of_a_reply_without_choices_says_so(
-    scripts: Scripts, tiny: Path, log_dir: Path
-) -> None:
-    scripts[COMPRESSES].reply = lambda _: ModelOutput(usage=output("").usage)
-    log = small.run(log_dir, tiny, compressor="summary", compressor_args={}, epochs=1)
-    expected = "the model's reply holds no choices"
     failures = {small.state(sample).failure for sample in small.samples(log, "error")}
     assert failures == {expected}
 
