@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from compression_eval.compressors.anchored import AnchoredCompaction
     from compression_eval.compressors.artifacts import ArtifactIndexCompaction
     from compression_eval.compressors.budget import safe_head, safe_tail
-    from compression_eval.compressors.claude_code import ClaudeCodeCompaction
-    from compression_eval.compressors.codex import CodexCompaction
     from compression_eval.compressors.command import CommandCompaction
     from compression_eval.compressors.errors import CompressionError
     from compression_eval.compressors.hermes import HermesCompaction
@@ -30,8 +28,12 @@ if TYPE_CHECKING:
         NoContext,
         TailOnly,
     )
-    from compression_eval.compressors.openhands import OpenHandsCompaction
-    from compression_eval.compressors.pi import PiCompaction
+    from compression_eval.compressors.products import (
+        ClaudeCodeCompaction,
+        CodexCompaction,
+        OpenHandsCompaction,
+        PiCompaction,
+    )
     from compression_eval.compressors.recorded import RecordedState
     from compression_eval.compressors.summarising import RegenerativeCompaction
     from compression_eval.compressors.vendors import (
@@ -85,8 +87,6 @@ _PLACES = {
     "compressors.anchored": ("AnchoredCompaction",),
     "compressors.artifacts": ("ArtifactIndexCompaction",),
     "compressors.budget": ("safe_head", "safe_tail"),
-    "compressors.claude_code": ("ClaudeCodeCompaction",),
-    "compressors.codex": ("CodexCompaction",),
     "compressors.command": ("CommandCompaction",),
     "compressors.errors": ("CompressionError",),
     "compressors.hermes": ("HermesCompaction",),
@@ -98,8 +98,12 @@ _PLACES = {
         "NoContext",
         "TailOnly",
     ),
-    "compressors.openhands": ("OpenHandsCompaction",),
-    "compressors.pi": ("PiCompaction",),
+    "compressors.products": (
+        "ClaudeCodeCompaction",
+        "CodexCompaction",
+        "OpenHandsCompaction",
+        "PiCompaction",
+    ),
     "compressors.recorded": ("RecordedState",),
     "compressors.summarising": ("RegenerativeCompaction",),
     "compressors.vendors": (

@@ -290,13 +290,9 @@ def _without_index(message: ChatMessage) -> ChatMessage | None:
     content = message.content
     plain: Any = content[:-1]
     if isinstance(content, str):
-        plain = content.removesuffix(_section(kept["text"]))
+        plain = content.removesuffix(f"\n\n{kept['text']}")
     metadata = {key: value for key, value in (message.metadata or {}).items() if key != _KEY}
     return message.model_copy(update={"content": plain, "metadata": metadata or None})
-
-
-def _section(text: str) -> str:
-    return f"\n\n{text}"
 
 
 def _with_index(
@@ -319,7 +315,7 @@ def _with_index(
         return result._replace(input=messages, message=result.message or alone)
     old = messages[summaries[-1]]
     content: Any = old.content
-    content = content + (_section(text) if isinstance(content, str) else [ContentText(text=text)])
+    content = content + (f"\n\n{text}" if isinstance(content, str) else [ContentText(text=text)])
     metadata = {**(old.metadata or {}), _KEY: {**kept, "alone": False}}
     new = old.model_copy(update={"content": content, "metadata": metadata})
     messages[summaries[-1]] = new

@@ -1,10 +1,9 @@
-"""Failures of a compression, and outages, which are none."""
+"""Compression failures, and how to tell them from outages of a provider."""
 
 import json
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
-from typing import Any
 
 from inspect_ai.model import Model, RetryDecision
 from pydantic import ValidationError
@@ -68,18 +67,13 @@ def root_cause(error: BaseException) -> str:
 def description(error: BaseException) -> str:
     """Return an error of somebody else's code with its type, in one printable line."""
     # Inspect's error of a model call begins with the whole request.
-    said = _tried(getattr, error, "provider_message", None)
-    text = _tried(lambda: one_line(str(said or error), _MAX_DESCRIPTION))
+    said = getattr(error, "provider_message", None)
     kind = one_line(type(error).__name__, _MAX_CAUSE)
-    return f"{kind}: {text}" if text else kind
-
-
-def _tried(read: Callable[..., Any], *of: Any) -> Any:
-    """Return what somebody else's error tells of itself; None where its code fails or exits."""
     try:
-        return read(*of)
-    except (Exception, SystemExit):
-        return None
+        text = one_line(str(said or error), _MAX_DESCRIPTION)
+    except Exception:  # of a user's own class
+        return kind
+    return f"{kind}: {text}" if text else kind
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -91,7 +85,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         seen.add(id(error))
         yield error
         # tenacity's final error names no cause but holds it.
-        attempt = _tried(getattr, error, "last_attempt", None)
+        attempt = getattr(error, "last_attempt", None)
         error = (
             attempt.exception()
             if isinstance(attempt, Future)
@@ -104,9 +98,8 @@ def _is_outage(error: BaseException, model: Model | None) -> bool:
         return False
     if isinstance(error, ConnectionError) or type(error).__name__.endswith(_OUTAGE_NAMES):
         return True
-    status = _tried(getattr, error, "status_code", None) or _tried(getattr, error, "code", None)
-    response = None if status else _tried(getattr, error, "response", None)
-    status = status or _tried(getattr, response, "status_code", None)
+    status = getattr(error, "status_code", None) or getattr(error, "code", None)
+    status = status or getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(status, int):
         lasting = status < 500 and status not in _OUTAGE_STATUSES
         return not lasting or (status == 400 and _is_billing(error))
@@ -131,12 +124,12 @@ def _came_through(error: Exception, model: Model) -> bool:
 
 def _is_billing(error: Exception) -> bool:
     """Return whether an error reports an empty account; its text may quote the request."""
-    body = _tried(getattr, error, "body", None)
+    body = getattr(error, "body", None)
     inner = body.get("error") if isinstance(body, dict) else None
-    kinds = [_tried(getattr, error, name, None) for name in ("code", "type")]
+    kinds = [getattr(error, name, None) for name in ("code", "type")]
     for part in (body, inner):
         if isinstance(part, dict):
             kinds += [part.get("code"), part.get("type")]
     return any(isinstance(kind, str) and kind.startswith(_BILLING_KINDS) for kind in kinds) or any(
-        phrase in (_tried(str, error) or "").lower() for phrase in _BILLING_PHRASES
+        phrase in str(error).lower() for phrase in _BILLING_PHRASES
     )

@@ -19,11 +19,7 @@ _KEY = "compression_eval_recorded"
 
 
 def unsupported(fixture: Fixture, cuts: Sequence[int]) -> str | None:
-    """Return why the recorded compactions at some cuts cannot be evaluated; None if they can.
-
-    Args:
-        fixture: The conversation.
-        cuts: The cuts of a chain of compressions.
+    """Return why the recorded compactions at the cuts of a chain cannot be evaluated, or None.
 
     Raises:
         PassedOverError: No compaction was recorded at one of them.

@@ -9,8 +9,6 @@ from pydantic import AfterValidator, Field, NonNegativeInt, ValidationError
 
 from compression_eval.compressors.anchored import AnchoredCompaction
 from compression_eval.compressors.artifacts import with_artifacts
-from compression_eval.compressors.claude_code import ClaudeCodeCompaction
-from compression_eval.compressors.codex import CodexCompaction
 from compression_eval.compressors.command import CommandCompaction
 from compression_eval.compressors.hermes import HermesCompaction
 from compression_eval.compressors.langchain import LangChainCompaction
@@ -22,8 +20,12 @@ from compression_eval.compressors.mechanical import (
     TailOnly,
 )
 from compression_eval.compressors.names import SUFFIX
-from compression_eval.compressors.openhands import OpenHandsCompaction
-from compression_eval.compressors.pi import PiCompaction
+from compression_eval.compressors.products import (
+    ClaudeCodeCompaction,
+    CodexCompaction,
+    OpenHandsCompaction,
+    PiCompaction,
+)
 from compression_eval.compressors.recorded import RecordedState
 from compression_eval.compressors.strategy import (
     Compressor,

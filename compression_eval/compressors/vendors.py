@@ -11,6 +11,7 @@ these strategies call `Model.compact` themselves, and then
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from inspect_ai.event import InfoEvent
@@ -108,12 +109,8 @@ def _the_block(returned: Sequence[ChatMessage]) -> tuple[ChatMessage, dict[str, 
 
 
 def _require(provider: str, compressing: Model) -> None:
-    if _provider(compressing) != provider:
+    if not str(compressing).startswith(f"{provider}/"):
         raise CompressionError("unsupported", f"{compressing} is not a model of {provider}")
-
-
-def _provider(model: Model) -> str:
-    return str(model).partition("/")[0]
 
 
 def _require_to_answer(provider: str, compressing: Model) -> Model | None:
@@ -123,7 +120,7 @@ def _require_to_answer(provider: str, compressing: Model) -> Model | None:
         answering = get_model()
     except ValueError:  # outside of an eval it is not known
         return None
-    if _provider(answering) not in (provider, "none"):
+    if not str(answering).startswith((f"{provider}/", "none/")):
         raise CompressionError(
             "unsupported",
             f"only the vendor of {compressing} can read this state, but {answering} is to answer",
@@ -139,14 +136,6 @@ def _require_responses(compressing: Model) -> None:
             f"{answering} answers through the chat interface, which knows no compaction items "
             "(give it -M responses_api=true)",
         )
-
-
-def _require_anthropic(compressing: Model) -> None:
-    _require("anthropic", compressing)
-
-
-def _require_anthropic_to_answer(compressing: Model) -> None:
-    _require_to_answer("anthropic", compressing)
 
 
 @strategy
@@ -202,7 +191,7 @@ class AnthropicEditCompaction(Strategy):
     summary = (
         "Anthropic's threshold edit compact_20260112: the server's block stands for everything"
     )
-    check_model: ClassVar[Any] = staticmethod(_require_anthropic_to_answer)
+    check_model: ClassVar[Any] = staticmethod(partial(_require_to_answer, "anthropic"))
 
     instructions: Text | None = None
     """What the server's summariser is told; by the documentation it replaces the server's own."""
@@ -241,7 +230,7 @@ class AnthropicTextCompaction(AnthropicEditCompaction):
     """Have Anthropic compact a conversation and keep the block's text, which any model can read."""
 
     summary = "the same; its summary as text, for any model to answer from"
-    check_model = staticmethod(_require_anthropic)
+    check_model = staticmethod(partial(_require, "anthropic"))
 
     def state(
         self, returned: list[ChatMessage], text: str

@@ -3,13 +3,8 @@
 import json
 from typing import Any
 
-import anyio
 import pytest
-from inspect_ai.model import ChatMessage, ChatMessageUser, get_model
-from inspect_ai.tool import ToolInfo
 
-from compression_eval.compressors.claude_code import ClaudeCodeCompaction
-from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.models import Fixture
@@ -108,16 +103,6 @@ def test_the_next_cycle_reads_the_earlier_summary_and_knows_the_earlier_files() 
     assert "Look around" not in said
     assert "first summary" not in "\n".join(message.text for message in state.messages)
     assert attached(state) == {"a.py": "one\nTWO", "b.py": "alpha"}
-
-
-def test_a_summary_of_nothing_new_is_not_applied() -> None:
-    marked = ChatMessageUser(content="s", metadata={KEY: "s"})
-    messages: list[ChatMessage] = [marked]
-    tools: list[ToolInfo] = []
-    strategy = ClaudeCodeCompaction()
-    with pytest.raises(CompressionError) as caught:
-        anyio.run(strategy.compact, get_model("mockllm/model"), messages, tools)
-    assert caught.value.status == "not_applied"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.budget import groups
-from compression_eval.compressors.codex import CodexCompaction
+from compression_eval.compressors.products import CodexCompaction
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.models import Fixture
@@ -99,12 +99,3 @@ def test_over_the_window_the_oldest_messages_are_left_out() -> None:
     assert state.status == "error"
     assert "cut off" in state.failure
     assert lengths[-1] == 3
-
-
-def test_user_messages_alone_are_not_compressed() -> None:
-    fixture = Fixture.model_validate(
-        {"name": "talk", "messages": [{"role": "user", "content": "one " * 200}] * 3}
-    )
-    state, asked = compressed(fixture, "codex")
-    assert state.status == "not_applied"
-    assert asked == []

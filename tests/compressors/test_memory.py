@@ -1,7 +1,5 @@
 """The merge that code does, whatever a model proposes."""
 
-import time
-
 import pytest
 from pydantic import ValidationError
 
@@ -53,12 +51,6 @@ def test_an_operation_on_an_unknown_id_changes_nothing_and_is_counted() -> None:
     assert after.refused == 1
 
 
-def test_every_section_is_filled_or_explicitly_empty() -> None:
-    text = memory_with("one").render()
-    assert text.count("## ") == len(SECTIONS)
-    assert text.count("(none)") == len(SECTIONS) - 1
-
-
 def test_closed_entries_are_evicted_first_then_the_oldest_of_the_longest_section() -> None:
     memory = memory_with("file one " * 10, "file two " * 10)
     memory = memory.merged(operations({"op": "add", "section": "intent", "text": "the goal"}))
@@ -103,18 +95,6 @@ def test_giving_up_thousands_of_entries_takes_work_in_proportion() -> None:
         assert 0 < len(memory.fitted(1500, count).render()) <= 1500
         costs.append(sum(counted))
     assert costs[2] < 6 * costs[0], "quadratic would be 16"
-
-
-def test_giving_up_thousands_of_closed_entries_ends_soon() -> None:
-    added = [{"op": "add", "section": "state", "text": f"fact {n}"} for n in range(16_000)]
-    memory = Memory().merged(Operations.model_validate({"operations": added}))
-    closed = [{"op": "close", "id": entry.id} for entry in memory.sections["state"]]
-    memory = memory.merged(Operations.model_validate({"operations": closed}))
-    started = time.monotonic()
-    left = memory.fitted(600, len).sections["state"]
-    assert time.monotonic() - started < 5, "quadratic time would be half a minute"
-    assert left
-    assert left == memory.sections["state"][-len(left) :]
 
 
 def test_a_blank_entry_is_none() -> None:

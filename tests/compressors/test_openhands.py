@@ -116,10 +116,3 @@ def test_where_no_range_can_go_everything_is_summarised_ever_shorter() -> None:
     state, _ = compressed(one_big_batch(), "openhands", model=model)
     assert state.status == "error"
     assert len(shown) == 5
-
-
-def test_a_failing_call_for_a_range_is_not_repeated(fixture: Fixture) -> None:
-    model, shown = failing(1)
-    state, _ = compressed(fixture, "openhands", model=model)
-    assert state.status == "error"
-    assert len(shown) == 1

@@ -8,9 +8,8 @@ from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageTool,
 from inspect_ai.tool import ToolCall, ToolInfo
 
 from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.pi import PiCompaction
+from compression_eval.compressors.products import PiCompaction
 from compression_eval.compressors.state import State
-from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed, session
 from tests.compressors.conftest import model_replying
@@ -59,14 +58,6 @@ def cut_before(messages: list[ChatMessage], keep: int) -> int:
 )
 def test_the_message_that_reaches_the_number_is_kept(keep: int, cut: int) -> None:
     assert cut_before(talk(*[("user", 100)] * 5), keep) == cut
-
-
-def test_no_cut_between_a_call_and_its_result() -> None:
-    messages = talk(("user", 50), ("user", 50), ("call", 60), ("tool", 100), ("user", 50))
-    assert [token_counter().message(message) for message in messages[3:]] == [100, 50]
-    assert cut_before(messages, 51) == 4  # the result reaches it: cut after it
-    assert cut_before(messages, 151) == 2  # the call reaches it
-    assert cut_before(messages[:4], 10) == 2  # no place after the result
 
 
 def test_recent_messages_stay_and_long_results_are_cut_for_the_model(fixture: Fixture) -> None:

@@ -17,7 +17,6 @@ from tests.fixtures.building import (
     fixture_data,
     plain_messages,
     result,
-    system,
     user,
 )
 
@@ -81,14 +80,6 @@ def test_only_a_summary_is_known() -> None:
     assert empty.messages[1].text == state.messages[1].text
 
 
-def test_instructions_that_were_renewed_stand_first() -> None:
-    renewed = [5, system("Sandbox: read only."), SUMMARY]
-    state, _ = run(fixture({"cut": 9, "state": renewed}), 9)
-    assert state.status == "ok", state.failure
-    assert [message.role for message in state.messages] == ["system", "system", "user", "user"]
-    assert state.regions == ["head", "summary", "tail", "summary"]
-
-
 def test_results_that_were_cleared_in_place_stay_paired() -> None:
     calls = assistant("I look at the code.", call("c1", "read_file", path="src/limits.py"))
     cleared = [1, calls, result("c1", "[gone]"), 4, 5]
@@ -105,11 +96,6 @@ def test_the_state_is_the_recorded_one_in_every_cycle_of_a_chain() -> None:
     assert ids(state) == ["m0", "m1", "recorded-9-1", "m8"]
     assert [cycle.messages_after for cycle in state.cycles] == [3, 4]
     assert state.cycles[1].messages_before == 6
-
-
-def test_of_several_compactions_at_a_cut_the_last_left_the_state() -> None:
-    state, _ = run(fixture({"cut": 9, "summary": "one"}, {"cut": 9, "summary": "two"}), 9)
-    assert state.messages[1].text.endswith("two")
 
 
 @pytest.mark.parametrize(

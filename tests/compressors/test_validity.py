@@ -14,7 +14,6 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolInfo
 
 from compression_eval.compressors.state import State
-from compression_eval.compressors.tokens import token_counter
 from compression_eval.compressors.validity import (
     DEFAULT_MIN_REMOVED,
     size_problem,
@@ -52,14 +51,6 @@ def test_what_counts_as_smaller(
     assert (problem is None) == fits
     if problem:
         assert f"at least {min_removed:.1%} is asked for (min_removed)" in problem
-
-
-def test_the_reason_gives_the_figures() -> None:
-    tokens = token_counter().messages(words(1_000))
-    problem = size_problem(words(1_000, system=50), words(930, system=50), 0.1)
-    assert problem is not None
-    assert problem.startswith(f"{tokens} tokens before, ")
-    assert ": 7.0% removed" in problem
 
 
 class _Shortening(CompactionStrategy):

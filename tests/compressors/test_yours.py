@@ -181,21 +181,6 @@ def test_names_and_arguments_are_checked(
         compressor_spec(f"{kinds}@{name}", arguments)
 
 
-def test_what_a_function_does_to_its_input_does_not_reach_the_history(tmp_path: Path) -> None:
-    path = written(
-        tmp_path,
-        "def x(messages):\n"
-        "    kept = [messages[0], dict(messages[-1])]\n"
-        "    for m in messages: m['content'] = 'gone'\n"
-        "    return [{'role': 'system', 'content': 'gone'}, {'role': 'user', 'content': 'n'},"
-        " kept[1]]\n",
-    )
-    state = run(f"{path}@x")
-    # The system prompt was replaced, so the real one is put back before it.
-    assert state.messages[-1].text == "Done for now."
-    assert state.regions[-1] == "tail"
-
-
 def test_plain_functions_never_run_twice_at_once_and_do_not_block(tmp_path: Path) -> None:
     path = written(
         tmp_path,
@@ -267,15 +252,6 @@ def test_whatever_a_function_does_is_the_failure_of_its_compression(
     state = run(f"{written(tmp_path, FAULTS)}@{name}", {"timeout_seconds": 0.2})
     assert state.status != "ok"
     assert state.failure == reason
-
-
-def test_a_function_may_have_a_time_limit_of_its_own(tmp_path: Path) -> None:
-    source = """
-def limited(messages, timeout_seconds=5):
-    return [messages[0], {"role": "user", "content": f"limit {timeout_seconds}"}, messages[-1]]
-"""
-    state = run(f"{written(tmp_path, source)}@limited", {"timeout_seconds": 7})
-    assert "limit 7" in [message.text for message in state.messages]
 
 
 @pytest.mark.parametrize(

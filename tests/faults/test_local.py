@@ -6,10 +6,8 @@ compressor is to play.
 
 import gzip
 import hashlib
-import json
 import re
 from collections import Counter
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -169,32 +167,6 @@ def named(folder: Path, row: str, place: str) -> Path:
     return small.write(folder, file, fixture=data, probes=bank)
 
 
-class Page(HTMLParser):
-    """Finds what a name has put into a page beside text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags, self.hostile, self.within = 0, list[str](), ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags, self.within = self.tags + 1, tag
-        for name, value in attrs:
-            if name.startswith("on") or (value or "").startswith("javascript:"):
-                self.hostile.append(f"{tag} {name}={value}")
-
-    def handle_data(self, data: str) -> None:
-        if self.within == "script" and data.startswith("alert("):
-            self.hostile.append(data)
-
-
-def command(*arguments: str | Path) -> str:
-    """Run a command that goes well; returns what it printed, which must be plain text."""
-    done = CliRunner().invoke(main, [*map(str, arguments)])
-    assert done.exit_code in (0, 3), done.output
-    assert done.output.replace("\n", "").isprintable()
-    return done.output
-
-
 @pytest.mark.parametrize("row", NAMES)
 @pytest.mark.parametrize("place", ["name", "id", "bank"])
 def test_a_hostile_name_is_refused_in_a_line_or_does_no_harm(
@@ -212,39 +184,6 @@ def test_a_hostile_name_is_refused_in_a_line_or_does_no_harm(
     if expected != SCORED:
         assert expected in done.output
         assert str(path)[:-5] in done.output, "the file is named"
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("scripts")
-def test_hostile_names_are_scored_like_others_and_reach_no_file_or_page(tmp_path: Path) -> None:
-    rows = [row for row, (_, expected) in NAMES.items() if expected == SCORED]
-    files = [named(tmp_path / "data", row, "name and id") for row in rows]
-    data = sorted((tmp_path / "data").rglob("*"))
-    logs = [
-        small.run(tmp_path / "logs" / str(number), files, epochs=1, options=OPTIONS)
-        for number in range(2)
-    ]
-    for log in logs:
-        assert len(small.samples(log)) == len(files)
-        assert {outcome(sample) for sample in log.samples or []} == {SCORED}
-        assert len({json.dumps(results(sample)) for sample in log.samples or []}) == 1
-    place = [log.location for log in logs]
-    out = tmp_path / "out"
-    out.mkdir()
-    command("report", *place, "--out", out / "report")
-    command("facts", *place, "--csv", out / "facts.csv", "--json", out / "facts.json")
-    command("compare", place[0], "--to", place[1])
-    command("compare", place[0], "--to", place[1], "--format", "markdown", "--out", out / "c.md")
-    command("probes", "analyse", *place, "--csv", out / "p.csv")
-    command("fixtures", "pack", tmp_path / "data", "--out", out / "all.parquet")
-    assert "<script>" not in (out / "c.md").read_text() + (out / "report/report.md").read_text()
-    page = Page()
-    page.feed((out / "report/index.html").read_text())
-    assert page.tags > 100
-    assert page.hostile == []
-    assert sorted((tmp_path / "data").rglob("*")) == data
-    assert {path.name for path in tmp_path.iterdir()} <= {"data", "logs", "out", "cache"}
-    assert not list(tmp_path.parent.rglob("*owned*"))
 
 
 @pytest.mark.parametrize("row", NO_NAMES)

@@ -31,6 +31,7 @@ from inspect_ai.model import (
     ChatMessageUser,
     GenerateConfig,
     Model,
+    ModelUsage,
     messages_from_openai,
     messages_to_openai,
 )
@@ -123,17 +124,8 @@ def python_of(environment: Path) -> Path:
     return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def _install_command(version: str) -> str:
-    option = "" if version == DEFAULT_VERSION else f" --version {version}"
-    return f"compression-eval compressors install hermes{option}"
-
-
 def find_interpreter(version: str, python: str | None) -> tuple[Path, Description]:
-    """Return the interpreter to use and what it holds.
-
-    Args:
-        version: Version of ``hermes-agent`` that must be in it.
-        python: A user's own interpreter, whatever version it holds; None for an installed one.
+    """Return the interpreter to use and what it holds: the user's own, or that of a version.
 
     Raises:
         DataError: There is none; the text says how to get it.
@@ -147,16 +139,18 @@ def find_interpreter(version: str, python: str | None) -> tuple[Path, Descriptio
             )
         return path, describe(path)
     path = python_of(environment_folder(version))
+    option = "" if version == DEFAULT_VERSION else f" --version {version}"
+    command = f"compression-eval compressors install hermes{option}"
     if not path.is_file():
         raise DataError(
             f"hermes: hermes-agent {version} is not installed for this strategy; it needs an "
-            f"interpreter of its own, which this command prepares: {_install_command(version)}"
+            f"interpreter of its own, which this command prepares: {command}"
         )
     description = describe(path)
     if description.version != version:
         raise DataError(
             f"hermes: {path.parent.parent} holds hermes-agent {description.version} instead of "
-            f"{version}; remove that folder, then run: {_install_command(version)}"
+            f"{version}; remove that folder, then run: {command}"
         )
     return path, description
 
@@ -174,9 +168,6 @@ def install(version: str, base_python: str | None = None) -> tuple[Path, Descrip
     Args:
         version: Version of the package.
         base_python: Interpreter to make the environment from; by default the running one.
-
-    Returns:
-        The folder, and what is in it.
 
     Raises:
         DataError: The version is not one, or a step failed; pip's own words are on the terminal.
@@ -279,20 +270,10 @@ async def _run_worker(
     answer: Callable[[Mapping[str, Any]], Awaitable[Any]],
     seconds: float,
 ) -> dict[str, Any]:
-    """Have the worker execute one request; its process ends with this call.
+    """Return what `worker.compress` returns for a request; its process ends with this call.
 
-    Args:
-        python: Hermes' interpreter.
-        request: What `worker.compress` takes.
-        answer: Answers a chat request of Hermes in the caller's context: the transcript and limits
-            of an Inspect sample. An error of it ends the exchange.
-        seconds: Time limit, the answers not counted.
-
-    Returns:
-        What `worker.compress` returns.
-
-    Raises:
-        CompressionError: It could not be started, failed, or took too long.
+    Chat requests of Hermes are answered by ``answer`` in the caller's context (the transcript and
+    limits of an Inspect sample), whose time does not count. An error of it ends the exchange.
     """
     with _scratch_home() as (home, environment), TemporaryFile() as errors:
         try:
@@ -357,9 +338,7 @@ class _Answerer:
     async def answer(self, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         """Return the HTTP status and the body of the reply to a chat request.
 
-        Raises:
-            LimitExceededError: A limit of the sample was hit.
-            Exception: An outage of the model, which says nothing about Hermes.
+        Limits and outages of the model are raised: they say nothing about Hermes.
         """
         if self.failure:
             return self.failure
@@ -392,20 +371,15 @@ class _Answerer:
             "message": {"role": "assistant", "content": said(output)},
             "finish_reason": reasons.get(stop_reason(output), "stop"),
         }
-        read, wrote = (
-            (output.usage.input_tokens, output.usage.output_tokens) if output.usage else (0, 0)
-        )
+        used = output.usage or ModelUsage()
+        counts = {"prompt_tokens": used.input_tokens, "completion_tokens": used.output_tokens}
         return 200, {
             "id": "chatcmpl-compression-eval",
             "object": "chat.completion",
             "created": int(time.time()),
             "model": MODEL_NAME,
             "choices": [choice],
-            "usage": {
-                "prompt_tokens": read,
-                "completion_tokens": wrote,
-                "total_tokens": read + wrote,
-            },
+            "usage": {**counts, "total_tokens": sum(counts.values())},
         }
 
     def _failed(

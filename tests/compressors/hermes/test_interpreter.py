@@ -69,13 +69,6 @@ def test_an_interpreter_of_the_user_must_be_there(path: str) -> None:
         build(python=path)
 
 
-def test_an_interpreter_without_hermes_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "sh").write_text("#!/bin/sh\necho oops >&2; exit 3\n")
-    (tmp_path / "sh").chmod(0o755)
-    with pytest.raises(DataError, match="compressor cannot be loaded: oops"):
-        build(python=str(tmp_path / "sh"))
-
-
 def test_an_argument_that_no_version_has_is_refused(fake_python: Path) -> None:
     with pytest.raises(
         DataError, match=r"protect_last: no such argument .* takes protect_last_n, "

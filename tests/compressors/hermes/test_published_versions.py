@@ -4,8 +4,6 @@ They are run where they are installed: ``compression-eval compressors install he
 for each, then ``pytest -m slow``.
 """
 
-from typing import Any
-
 import pytest
 from inspect_ai.model import Model
 
@@ -76,34 +74,3 @@ def test_a_failed_model_call_is_a_failed_state(version: str) -> None:
     assert (state.status, state.messages) == ("fallback", [])
     assert "gone" in state.failure
     assert len(calls) == 1
-
-
-@pytest.mark.parametrize(
-    ("version", "status"),
-    [("0.13.0", "ok"), ("0.18.2", "not_smaller"), ("0.19.0", "not_smaller")],
-)
-def test_a_long_run_without_a_word_is_kept_whole_by_later_versions(
-    version: str, status: str
-) -> None:
-    """They keep the last assistant message that says something, and everything after it."""
-    messages: list[dict[str, Any]] = [
-        {"role": "system", "content": "You are a coding agent."},
-        {"role": "user", "content": "Make the tests pass."},
-        {"role": "assistant", "content": "I start with the importer."},
-        {"role": "user", "content": "Fine, go on without asking."},
-    ]
-    for turn in range(30):
-        function = {"name": "bash", "arguments": f'{{"command": "run {turn}"}}'}
-        call = {"id": f"c{turn}", "type": "function", "function": function}
-        said = "Now the parser." if turn == 2 else ""
-        messages.append({"role": "assistant", "content": said, "tool_calls": [call]})
-        output = f"output {turn}\n" + f"detail {turn} " * 200
-        messages.append({"role": "tool", "tool_call_id": f"c{turn}", "content": output})
-    fixture = Fixture.model_validate({"name": "silent-run", "messages": messages})
-    model, _ = model_replying(lambda _: SUMMARY)
-    state = run(version, fixture, model)
-    assert state.status == status
-    (cycle,) = state.cycles
-    assert cycle.messages_before == 64
-    if status == "not_smaller":
-        assert cycle.messages_after == 62

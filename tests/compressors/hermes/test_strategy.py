@@ -13,7 +13,6 @@ from inspect_ai.event import InfoEvent
 from inspect_ai.log import transcript
 from inspect_ai.model import GenerateConfig, Model, ModelOutput, ModelUsage, get_model
 
-from compression_eval import HermesCompaction
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.conftest import model_replying
@@ -199,10 +198,3 @@ def test_a_process_that_hangs_is_ended(run: Run) -> None:
     state = run(model, constructor={"mode": "slow"}, timeout=1)
     assert time.monotonic() - started < 20
     assert (state.status, state.failure) == ("error", "Hermes took longer than 1 seconds")
-
-
-def test_arguments_that_the_strategy_sets_are_refused() -> None:
-    with pytest.raises(ValueError, match="base_url: set by the strategy itself"):
-        HermesCompaction(constructor={"base_url": "http://elsewhere"})
-    with pytest.raises(ValueError, match="version"):
-        HermesCompaction(version="../../etc")

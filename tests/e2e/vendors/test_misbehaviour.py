@@ -10,7 +10,6 @@ import pytest
 from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
 from inspect_ai.scorer import Score
 
-from compression_eval.analysis import samples_frame
 from compression_eval.grading.failures import run_failures
 from tests.e2e import small
 from tests.e2e.vendors.conftest import Setup, answer, compress, grade
@@ -64,7 +63,6 @@ def test_a_grader_that_never_succeeds_leaves_no_score(
     assert all(text.startswith(reason) for text in unscored(log))
     assert either.counts() == (1, SAMPLES, 3 * SAMPLES)
     assert math.isnan(small.means(log)["overall"])
-    assert small.means(log)["fact_recall"] == pytest.approx(1 / 3), "look-ups need no grader"
 
 
 def too_long(setup: Setup) -> Failed:
@@ -149,15 +147,3 @@ def test_an_answer_without_a_word_is_no_low_score(
     counted = run_failures(read_eval_log_sample_summaries(log.location))
     assert counted is not None
     assert (counted.answers.count, counted.gradings.count) == (SAMPLES, 0)
-
-
-def test_an_answer_cut_off_in_the_middle_is_graded_and_marked(
-    setup: Setup, tiny: Path, log_dir: Path
-) -> None:
-    setup.vendor.speeches[setup.answers] = lambda _: Said("The code was E4401, and", cut_off=True)
-    log = setup.run(log_dir, tiny)
-    for score in graded(log):
-        assert score.as_dict()["overall"] == 4
-        assert (score.metadata or {})["cut_off"] is True
-        assert "was cut off" in (score.explanation or "")
-    assert samples_frame(log.location)["answer_cut_off"].tolist() == [True] * SAMPLES

@@ -130,18 +130,6 @@ def test_another_vendors_model_cannot_answer_from_an_item(
     assert openai_run.vendor.asked == []
 
 
-def test_a_text_projection_can_be_answered_from_by_any_model(
-    anthropic_run: Run, scripts: Scripts
-) -> None:
-    compressing = get_model(f"anthropic/{CLAUDE}", base_url=anthropic_run.address, memoize=False)
-    roles = {**small.ROLES, "compressor": compressing}
-    name = "anthropic-text-projection"
-    log = anthropic_run(name, model="scripted/answers", model_roles=roles, options={})
-    assert {small.state(sample).status for sample in small.samples(log)} == {"ok"}
-    assert len(anthropic_run.vendor.asked) == 1
-    assert all(SUMMARY in call.text for call in scripts["answers"].calls)
-
-
 def test_anthropic_answers_from_its_own_block(anthropic_run: Run) -> None:
     log = anthropic_run("anthropic-edit")
     samples = small.samples(log)

@@ -100,16 +100,6 @@ def test_what_a_provider_may_pass_is_an_outage_only_where_the_provider_met_it(
             assert "JSONDecodeError" in small.state(sample).failure
 
 
-def test_all_who_wait_for_a_compression_share_its_outage(
-    either: Setup, tiny: Path, log_dir: Path
-) -> None:
-    either.vendor.speeches[either.compresses] = lambda _: OUTAGES["no key"]
-    log = either.run(log_dir, tiny, options=NO_RETRIES)
-    errors = [sample.error.message for sample in small.samples(log, "error") if sample.error]
-    assert sum("the compression that this sample waited for" in text for text in errors) == 2
-    assert len(either.vendor.of(either.compresses)) == 1, "not one attempt for each probe"
-
-
 @pytest.mark.parametrize("compressor", ["anchored", "codex"])
 def test_a_reply_without_choices_says_so(
     compressor: str, either: Setup, tiny: Path, log_dir: Path

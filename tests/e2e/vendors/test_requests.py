@@ -149,24 +149,6 @@ def test_each_role_is_asked_at_its_own_model(setup: Setup, tiny: Path, log_dir: 
         assert small.state(sample).cycles[0].input_tokens == 200
 
 
-def test_the_anchored_reply_is_held_to_its_operations(
-    either: Setup, tiny: Path, log_dir: Path
-) -> None:
-    either.run(log_dir, tiny)
-    (request,) = either.vendor.of(either.compresses)
-    if either.is_anthropic:
-        schema = request.body["output_format"]["schema"]
-    else:
-        schema = request.body["response_format"]["json_schema"]["schema"]
-    branches = schema["properties"]["operations"]["items"]["anyOf"]
-    named = {branch["properties"]["op"]["enum"][0]: set(branch["required"]) for branch in branches}
-    assert named == {
-        "add": {"op", "section", "text"},
-        "supersede": {"op", "id", "text"},
-        "close": {"op", "id", "text"},
-    }
-
-
 # Inspect's own summary is not among them: it counts tokens at the vendor or downloads a vocabulary.
 STRATEGIES: dict[str, dict[str, Any]] = {
     "tail": {"tail_tokens": 60},
