@@ -98,12 +98,8 @@ def safe_head(messages: Sequence[_Message], count: int) -> list[_Message]:
         messages: Inspect's, or mappings in the OpenAI chat form.
         count: Minimum number of messages, if there are as many.
     """
-    kept: list[_Message] = []
-    for group in groups(messages):
-        if len(kept) >= count:
-            break
-        kept.extend(group)
-    return kept
+    ends = accumulate((len(group) for group in groups(messages)), initial=0)
+    return list(messages[: next((end for end in ends if end >= count), len(messages))])
 
 
 def safe_tail(messages: Sequence[_Message], count: int) -> list[_Message]:
@@ -113,12 +109,9 @@ def safe_tail(messages: Sequence[_Message], count: int) -> list[_Message]:
         messages: Inspect's, or mappings in the OpenAI chat form.
         count: Minimum number of messages, if there are as many.
     """
-    kept: list[_Message] = []
-    for group in reversed(groups(messages)):
-        if len(kept) >= count:
-            break
-        kept[:0] = group
-    return kept
+    sizes = accumulate((len(group) for group in reversed(groups(messages))), initial=0)
+    kept = next((size for size in sizes if size >= count), len(messages))
+    return list(messages[len(messages) - kept :])
 
 
 def split_system(messages: Sequence[ChatMessage]) -> tuple[list[ChatMessage], list[ChatMessage]]:
@@ -142,17 +135,11 @@ class Window:
 def split(
     messages: Sequence[ChatMessage], head_tokens: int, tail_tokens: int, *, keep_last: bool = True
 ) -> Window:
-    """Split a conversation into head, span and tail.
+    """Split a conversation into head, span and tail; a short one may leave no span.
 
-    Args:
-        messages: The conversation.
-        head_tokens: Tokens kept after the leading system messages, which are always kept.
-        tail_tokens: Tokens kept at the end. With a budget above zero the last group is kept even
-            if it alone is larger, since nothing can go on from a state without its last turn.
-        keep_last: Whether to make that exception for the last group.
-
-    Returns:
-        The three parts. The head is filled first; a short conversation may leave no span.
+    The head is filled first, after the leading system messages, which are always kept. With a tail
+    budget above zero the last group is kept even if it alone is larger (``keep_last``), since
+    nothing can go on from a state without its last turn.
     """
     system, rest = split_system(messages)
     pieces = groups(rest)
@@ -172,14 +159,7 @@ def split(
 def room_in_target(
     messages: Sequence[ChatMessage], target: int, head_tokens: int, frame: int, least: int = 0
 ) -> int:
-    """Return the tokens that head and frame leave of a target.
-
-    Args:
-        messages: The conversation.
-        target: Target size of the state.
-        head_tokens: Budget of the head.
-        frame: Tokens of the message that replaces the span, without a summary.
-        least: Minimum of tokens that must remain.
+    """Return the tokens that the head, and the frame of a summary's message, leave of a target.
 
     Raises:
         CompressionError: The conversation is not larger than the target, or too little is left.
@@ -201,13 +181,10 @@ def room_in_target(
 
 
 def filled_tail(messages: Sequence[ChatMessage], room: int, target: int) -> list[ChatMessage]:
-    """Return the end of a conversation, with a cut message where whole ones leave too much room.
+    """Return the end of a conversation that fits into a room, which is never exceeded.
 
-    Args:
-        messages: What may be kept.
-        room: Room in tokens; never exceeded.
-        target: Size of the whole state. If more than a small share of it would stay empty, it is
-            filled with the beginning of the group that did not fit.
+    If more than a small share of the whole state's target would stay empty, it is filled with the
+    beginning of the group that did not fit.
     """
     kept: list[ChatMessage] = []
     for group in reversed(groups(messages)):
@@ -226,14 +203,7 @@ def fitted(
 ) -> str:
     """Return a text cut to a number of tokens, with a mark where something is missing.
 
-    Args:
-        text: The text.
-        tokens: Maximum tokens of the result.
-        count: Counts the tokens of a text.
-        keep: ``start`` cuts off the end, ``ends`` takes out the middle.
-
-    Returns:
-        The text itself if it fits; empty if not even the mark would.
+    ``start`` cuts off the end, ``ends`` takes out the middle. Empty if not even the mark fits.
     """
     have = count(text)
     if have <= tokens:
@@ -252,14 +222,9 @@ def fitted(
 
 
 def clipped_sections(text: str, budget: int) -> str | None:
-    """Cut the longest sections of a Markdown text until it fits a budget.
+    """Cut the longest sections of a Markdown text until it fits a budget in tokens.
 
-    Args:
-        text: Sections begin at headings.
-        budget: Tokens it may take.
-
-    Returns:
-        The text itself if it fits; None if the budget is too small for anything useful.
+    None if the budget is too small for anything useful.
     """
     count = token_counter().count
     if count(text) <= budget:

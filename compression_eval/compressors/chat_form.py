@@ -58,14 +58,10 @@ async def from_chat_form(reply: object, given: Sequence[ChatMessage]) -> list[Ch
 
 
 def _recognised(reply: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | None]:
-    """Return for each message of a reply the index of the given one it equals, if any.
+    """Return for each message of a reply the index of the given one it equals, if any, by keys.
 
     Messages may be equal. So the beginning is matched from the start, and the part after the first
     difference from the end, where strategies keep messages; none is matched twice.
-
-    Args:
-        reply: A key per message, equal for equal messages.
-        given: The same for the given messages.
     """
     result: list[int | None] = [None] * len(reply)
     start = 0

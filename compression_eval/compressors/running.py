@@ -56,12 +56,9 @@ class CompressionPlan:
         return self.fixture if isinstance(self.fixture, Fixture) else self.fixture.load()
 
     async def history(self, fixture: Fixture | None = None) -> list[ChatMessage]:
-        """Return the conversation before the last cut.
+        """Return the conversation before the last cut, of a fixture that is loaded already.
 
         It is converted once for all replicates, if the fixture is kept in memory.
-
-        Args:
-            fixture: The result of `loaded`, if there is one already.
         """
         if self._history is not None:
             return list(self._history)
@@ -80,12 +77,8 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
     """Compress a conversation, once per cut of the chain, and return the state.
 
     A failure of the strategy becomes a state with that status and without messages. Limits,
-    cancellation and outages (see `is_outage`) propagate.
-
-    Args:
-        plan: What to compress.
-        replicate: The number of this fresh compression in the run.
-        model: The model that a summarising strategy calls.
+    cancellation and outages (see `is_outage`) propagate. ``replicate`` is the number of this fresh
+    compression in the run; the model is for strategies that call one.
     """
     counter = token_counter()
     fixture = plan.loaded()
@@ -273,10 +266,6 @@ def regions(original: Sequence[ChatMessage], state: Sequence[ChatMessage]) -> li
 
     A message counts as kept if it occurs verbatim in the original history, or did before it was cut
     to fit a budget. Kept messages are the head until the first omission, and the tail after it.
-
-    Args:
-        original: The whole history before the cut.
-        state: The messages after the compression.
     """
     by_id = {message.id: (index, message) for index, message in enumerate(original)}
     result: list[Region] = []

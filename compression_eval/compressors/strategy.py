@@ -124,12 +124,7 @@ def carrier(text: str, metadata: dict[str, Any]) -> ChatMessageUser:
 def carried(messages: Sequence[ChatMessage], key: str) -> tuple[Any, list[ChatMessage]]:
     """Return what an earlier compression left for the next one, and the messages without that.
 
-    Args:
-        messages: A conversation.
-        key: Metadata key of the messages that an earlier compression wrote.
-
-    Returns:
-        The newest value of the key, or None; and the messages that do not have it.
+    That is the newest value of a metadata key, or None, and the messages that do not have the key.
     """
     values = [(message.metadata or {}).get(key) for message in messages]
     newest = next((value for value in reversed(values) if value is not None), None)

@@ -134,9 +134,7 @@ class SummarisingCompaction(WindowStrategy):
     def request(self, plan: SpanPlan, earlier: dict[str, Any]) -> list[ChatMessage]:
         """Return the messages of a summarising call: instructions as system, material as user.
 
-        Args:
-            plan: What to summarise, and the budget.
-            earlier: The previous summary, if there is one, under the name in the instructions.
+        The previous summary, if there is one, stands under the name that the instructions use.
         """
         header: dict[str, Any] = {**earlier, "budget_tokens": plan.tokens}
         if self.focus_topic:
@@ -199,13 +197,7 @@ class ProductStrategy(Strategy):
         return f"{text}\n\n{filled('focus', topic=focus)}" if focus else text
 
     def message(self, summary: str, carried: Any = None, after: str = "") -> ChatMessageUser:
-        """Return the message with a summary.
-
-        Args:
-            summary: The summary.
-            carried: What the next compression needs, if it is more than the summary.
-            after: Text after the product's own around the summary.
-        """
+        """Return the message with a summary, what the next compression needs, and text after it."""
         return ChatMessageUser(
             content=filled(f"{self.name}_carrier", summary=summary) + after,
             metadata={self.key: carried or summary},
@@ -250,9 +242,8 @@ def tagged_summary(reply: str) -> str:
 def data_block(header: dict[str, Any], messages: Sequence[ChatMessage]) -> str:
     """Return the material for a summarising model: one JSON object per line.
 
-    Args:
-        header: Each entry becomes a line of its own, in order.
-        messages: The conversation; each message gives position, role, text and tool calls.
+    Each entry of the header becomes a line, then each message with its position, role, text and
+    tool calls.
     """
     lines = [one_line_json({key: value}) for key, value in header.items()]
     for index, message in enumerate(messages):
@@ -270,11 +261,7 @@ async def asked_after(
 ) -> ModelOutput:
     """Return the reply to a request after the conversation's own messages.
 
-    Args:
-        model: Writes the summary.
-        messages: The conversation, system messages included.
-        tools: Its tools; some providers require them if there are tool calls.
-        request: The instructions.
+    Some providers require the tools if there are tool calls.
     """
     return await model.generate(
         [*messages, ChatMessageUser(content=request)], tools=list(tools), tool_choice="none"
@@ -288,14 +275,7 @@ async def asked_about(
     request: str,
     max_tokens: int | None = None,
 ) -> str:
-    """Return the text of the reply to a request after the messages as data.
-
-    Args:
-        model: Writes the summary.
-        messages: The messages to summarise.
-        header: Further data, each entry on a line of its own before the messages.
-        request: The instructions.
-        max_tokens: Token limit of the reply.
+    """Return the text of the reply to a request after the messages as data; see `data_block`.
 
     Raises:
         CompressionError: The reply is unusable; see `completion`.

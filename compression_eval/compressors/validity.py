@@ -68,10 +68,7 @@ def state_problem(
 ) -> tuple[StateStatus, str] | None:
     """Return why the result of a compression is not a valid state, or None.
 
-    Args:
-        before: The input: the history, or an earlier state with the messages after it.
-        after: The result.
-        min_removed: Minimum share of tokens to remove, 0 to 1; None if its size does not matter.
+    Without ``min_removed`` (see `size_problem`) its size does not matter.
     """
     if all(message.role == "system" for message in after):
         return "empty", "nothing but the system prompt is left"

@@ -40,6 +40,12 @@ def test_masking_keeps_the_last_results_and_counts_the_lines_of_the_others(
     assert said == [f"m{i}" for i, m in enumerate(fixture.messages) if m.role != "tool"]
 
 
+def test_masking_may_keep_none(fixture: Fixture) -> None:
+    state, _ = compressed(fixture, "masking", {"keep": 0})
+    assert all("left out" in text for text in results(state))
+    assert len(results(state)) == 12
+
+
 def test_a_second_cycle_leaves_what_is_masked(fixture: Fixture) -> None:
     state, _ = compressed(fixture, "masking", {"keep": 2}, cuts=(10, len(fixture.messages)))
     assert state.status == "ok", state.failure
