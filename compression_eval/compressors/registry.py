@@ -191,7 +191,7 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
         problems = "; ".join(
             f"it takes no {name}{did_you_mean(name, known)}{_spaced(name)}"
             if detail["type"] == "extra_forbidden"
-            else f"{name}: {detail['msg']}"
+            else f"{name}: {detail['msg'].removeprefix('Value error, ')}"
             for name, detail in zip(named, details, strict=True)
         )
         raise DataError(

@@ -70,12 +70,6 @@ def test_the_budget_is_kept_by_a_stated_rule() -> None:
     assert "- b.py" in small
 
 
-def test_a_file_used_again_is_not_among_the_oldest() -> None:
-    index = index_of("cat a.md", "cat b.md", "cat a.md")
-    text = index.render(10_000, token_counter().count)
-    assert text.index("- b.md") < text.index("- a.md")
-
-
 @pytest.mark.parametrize(
     ("said", "heading"),
     [

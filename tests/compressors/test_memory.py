@@ -28,13 +28,6 @@ def test_untouched_entries_stay_byte_for_byte() -> None:
     assert before.sections["files"][0].text == "src/a.py: created"
 
 
-def test_ids_are_never_reused() -> None:
-    memory = memory_with("one", "two")
-    memory = memory.fitted(0, words)
-    memory = memory.merged(operations({"op": "add", "section": "files", "text": "three"}))
-    assert [entry.id for entry in memory.sections["files"]] == ["f3"]
-
-
 def test_closing_keeps_the_text_and_adds_the_outcome() -> None:
     memory = memory_with("run the migration", section="next_steps")
     memory = memory.merged(operations({"op": "close", "id": "n1", "text": "done in 41 s"}))

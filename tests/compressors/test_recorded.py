@@ -13,10 +13,8 @@ from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed
 from tests.fixtures.building import (
     assistant,
-    call,
     fixture_data,
     plain_messages,
-    result,
     user,
 )
 
@@ -78,14 +76,6 @@ def test_only_a_summary_is_known() -> None:
     assert state.messages[1].text.endswith("The limit is 45.")
     empty, _ = run(fixture({"cut": 9, "summary": "The limit is 45.", "state": []}), 9)
     assert empty.messages[1].text == state.messages[1].text
-
-
-def test_results_that_were_cleared_in_place_stay_paired() -> None:
-    calls = assistant("I look at the code.", call("c1", "read_file", path="src/limits.py"))
-    cleared = [1, calls, result("c1", "[gone]"), 4, 5]
-    state, _ = run(fixture({"cut": 6, "kind": "clear", "state": cleared}), 6)
-    assert state.status == "ok", state.failure
-    assert state.regions == ["head", "head", "summary", "summary", "tail", "tail"]
 
 
 def test_the_state_is_the_recorded_one_in_every_cycle_of_a_chain() -> None:

@@ -162,14 +162,6 @@ def test_a_failed_call_ends_as_hermes_ends_it_and_is_not_paid_for_again(run: Run
     assert len(calls) == 1
 
 
-def test_an_input_over_the_window_is_a_failure(run: Run) -> None:
-    output = ModelOutput.from_content("mockllm/model", "too long", stop_reason="model_length")
-    output.usage = ModelUsage(input_tokens=9, output_tokens=0, total_tokens=9)
-    state = run(get_model("mockllm/model", custom_outputs=[output], memoize=False))
-    assert state.status == "fallback"
-    assert "does not fit the model's context window" in state.failure
-
-
 def test_a_refusal_is_not_a_summary(run: Run) -> None:
     output = ModelOutput.from_content("mockllm/model", "I can't", stop_reason="content_filter")
     output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)

@@ -112,10 +112,3 @@ def test_a_reply_without_choices_says_so(
     expected = nothing if either.is_anthropic else "the model's reply holds no choices"
     failures = {small.state(sample).failure for sample in small.samples(log, "error")}
     assert failures == {expected}
-
-
-def test_a_grader_without_choices_has_failed(either: Setup, tiny: Path, log_dir: Path) -> None:
-    either.vendor.speeches[either.grades] = lambda _: Said(nothing=True)
-    log = either.run(log_dir, tiny)
-    for sample in small.samples(log, "error"):
-        assert (sample.scores or {})["six_dimensions"].reason == "grader_failed: empty"

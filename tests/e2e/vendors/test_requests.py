@@ -168,21 +168,3 @@ def test_every_state_is_one_that_the_vendor_accepts(
     for sample in small.samples(log):
         assert small.state(sample).status == "ok", small.state(sample).failure
         assert small.values(sample, "six_dimensions")["overall"] == 4
-
-
-@pytest.mark.parametrize("answers", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5"])
-def test_roles_may_be_another_vendors(
-    answers: str, openai: Vendor, anthropic: Vendor, tiny: Path, log_dir: Path
-) -> None:
-    swapped = answers.startswith("openai")
-    judge = "anthropic/claude-opus-4-5" if swapped else "openai/gpt-4o-mini"
-    writer = "anthropic/claude-haiku-4-5" if swapped else "openai/gpt-4.1-mini"
-    roles = {"grader": judge, "compressor": writer}
-    log = small.run(log_dir, tiny, model=answers, model_roles=roles, epochs=1)
-    assert openai.refused == anthropic.refused == []
-    helper, main = (anthropic, openai) if swapped else (openai, anthropic)
-    assert [len(helper.of(name.partition("/")[2])) for name in (writer, judge)] == [1, SAMPLES]
-    assert {request.model for request in main.asked} == {answers.partition("/")[2]}
-    assert log.stats.role_usage["grader"].input_tokens == 200 * SAMPLES
-    assert log.stats.role_usage["compressor"].input_tokens == 200
-    assert log.stats.model_usage[answers].input_tokens == 200 * SAMPLES
