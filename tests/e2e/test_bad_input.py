@@ -32,20 +32,17 @@ def refused(folder: Path, log_dir: Path, scripts: Scripts, given: Arguments) -> 
 ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
     ({"fixturess": "x"}, ["unknown task argument", "fixturess", "probe_types"]),
     ({"fixtures": ["feature-imp"]}, ["fixtures", "'feature-imp'", "did you mean feature-impl"]),
-    ({"fixtures": ["./absent.json"]}, ["fixtures", "absent.json", "no such file"]),
     ({"compressor": "anchord"}, ["compressor", "'anchord'", "did you mean 'anchored'", "edit"]),
     (
         {"compressor_args": {"tail": 5}},
         ["compressor_args", "it takes no tail (arguments it takes: head_tokens, tail"],
     ),
-    ({"compressor_args": {"tail_tokens": -1}}, ["compressor_args", "tail_tokens", "equal to 0"]),
     ({"compresor": "full"}, ["did you mean 'compressor'?"]),
     ({"compressor": "openai-compact"}, ["is not a model of openai"]),
     (
         {"compressor": "command", "compressor_args": {"command": ["no-such-program"]}},
         ["there is no program 'no-such-program'"],
     ),
-    ({"compressor": "mine.py@absent"}, ["there is no file mine.py"]),
     ({"compressor_args": "tail_tokens"}, ["compressor_args", "not a mapping", "tail_tokens: 2000"]),
     (
         {"compressor": "full", "compressor_args": {"tail_tokens": 5}},
@@ -59,21 +56,15 @@ ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
         {"compressor": "none", "compressor_args": {}, "focus_topic": "x"},
         ["compressor_args of 'none': it takes no focus_topic (arguments it takes: none)"],
     ),
-    ({"focus_topic": ""}, ["focus_topic", "at least 1"]),
     ({"criteria": "some"}, ["criteria", "'some'", "by_type, all"]),
-    ({"grader_context": "nothing"}, ["expected one of state, none"]),
+    ({"grader_context": "full"}, ["grader_context", "'full'", "state, none"]),
     ({"language": "fr"}, ["language", "'fr'", "en, zh, ja"]),
     ({"probe_types": "fact"}, ["probe_types", "'fact'", "recall, artifact"]),
-    ({"probe_types": ["recall", "facts"]}, ["probe_types", "'facts'"]),
     ({"probe_types": "decision"}, ["tiny.probes.json", "no probe", "decision"]),
     ({"cut": 12}, ["cut", "12", "1 to 11"]),
     ({"cut": 3}, ["cut", "3", "part a tool call", "nearest boundary is 2"]),
-    ({"cut": 2.5}, ["cut", "2.5", "share"]),
     ({"cut": "middle"}, ["cut", "'middle'", "'end'"]),
     ({"cut": "recordd"}, ["did you mean 'recorded'?"]),
-    ({"cut": ["end", 40]}, ["cut", "40", "1 to 11"]),
-    ({"cycles": 0}, ["cycles", "0", "at least 1"]),
-    ({"cycles": 1.0}, ["cycles", "1.0", "whole number"]),
     ({"cycles": 30}, ["cycles", "too short", "30"]),
     ({"answers": 0}, ["answers", "0", "at least 1"]),
     *(
@@ -83,7 +74,6 @@ ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
     ({"max_failed": 2}, ["max_failed: 2 is not a share between 0 and 1"]),
     ({"probes": "./no-such-folder"}, ["probes", "no-such-folder", "no such file"]),
     ({"prompt": "./absent.md"}, ["prompt", "absent.md", "No such file"]),
-    ({"prompt": "."}, ["prompt", "directory"]),
 ]
 
 
@@ -138,10 +128,8 @@ def test_a_strategy_of_a_missing_extra_is_refused(
 # An argument of another type than any that is meant; each must be a DataError that names it.
 WRONG_TYPES: list[Arguments] = [
     {"fixtures": 5},
-    {"probe_types": 5},
     {"probes": 5},
     {"cut": {"at": 3}},
-    {"cut": [11, [3]]},
     {"cut": [11, "end"]},
 ]
 
@@ -173,7 +161,6 @@ def probe(**fields: Any) -> Edit:
 
 
 FIXTURES: dict[str, tuple[Edit, Sequence[str]]] = {
-    "no messages": (field("messages", []), ["messages", "at least 1"]),
     "only a system prompt": (
         lambda data: data.update(messages=data["messages"][:1]),
         ["messages", "empty conversation"],
@@ -182,28 +169,19 @@ FIXTURES: dict[str, tuple[Edit, Sequence[str]]] = {
         lambda data: data.pop("name"),
         ["name: Field required", "not a fixture: recorded sessions are imported first, with"],
     ),
-    "name of two lines": (field("name", "a\nb"), ["name", "one printable line"]),
     "misspelt field": (
         lambda data: data.update(mesages=data.pop("messages")),
         ["messages: Field required; is 'mesages' meant?"],
     ),
-    "image by address": (
-        message(1, content=[{"type": "image_url", "image_url": {"url": "https://example.org/a"}}]),
-        ["messages[1].content[0].image_url.url", "'https://example.org/a'", "data:image/"],
-    ),
     "unknown role": (message(1, role="human"), ["messages[1].role", "'system', 'user'"]),
-    "unknown language": (field("language", "fr"), ["language", "'en', 'zh' or 'ja'"]),
     "call without result": (without(3), ["messages[2]", "'c1'", "has no result"]),
     "result without call": (without(4), ["messages[4]", "'c2'", "no assistant message"]),
-    "result twice": (message(9, tool_call_id="c3"), ["messages[9]", "'c3'"]),
-    "result without an id": (message(3, tool_call_id=None), ["messages[3]", "tool_call_id"]),
     "arguments are not JSON": (
         message(2, tool_calls=[{"id": "c1", "function": {"name": "bash", "arguments": "{"}}]),
         ["messages[2].tool_calls[0].function.arguments", "not JSON"],
     ),
     "own cut out of range": (field("cuts", [6, 40]), ["cuts[1]", "40", "1 to 11"]),
     "own cut within a call": (field("cuts", [9]), ["cuts[0]", "9", "between a tool call"]),
-    "own cuts fall": (field("cuts", [6, 4]), ["cuts[1]", "4", "does not rise"]),
 }
 
 
@@ -220,9 +198,6 @@ def test_a_fixture_is_refused(case: str, tmp_path: Path, log_dir: Path, scripts:
 
 BANKS: dict[str, tuple[Edit, Sequence[str]]] = {
     "of another fixture": (field("fixture", "huge"), ["fixture", "'huge'", "'tiny'"]),
-    "no probes": (field("probes", []), ["probes", "at least 1"]),
-    "unknown type": (probe(type="memory"), ["probes[1].type", "'recall', 'artifact'"]),
-    "no facts": (probe(expected_facts=[]), ["probes[1]: expected_facts", "needed"]),
     "misspelt field": (
         lambda data: data["probes"][1].update(
             expected_fact=data["probes"][1].pop("expected_facts")
@@ -230,7 +205,6 @@ BANKS: dict[str, tuple[Edit, Sequence[str]]] = {
         ["probes[1]: expected_facts", "needed", "expected_fact'"],
     ),
     "cut out of range": (probe(cut=40), ["probes[1].cut", "40", "11 messages"]),
-    "unknown format": (probe(format={"kind": "prose"}), ["probes[1].format.kind", "'json'"]),
 }
 
 
@@ -247,7 +221,6 @@ def test_a_bank_is_refused(case: str, tmp_path: Path, log_dir: Path, scripts: Sc
 
 CONTENTS: dict[str, tuple[bytes, str]] = {
     "cut short": (b'{"name": "tiny", "messages": [', "not JSON"),
-    "empty": (b"", "not JSON"),
     "NaN": (b'{"name": "tiny", "context_length": NaN}', "NaN"),
     "nested too deeply": (b"[" * 200_000, "nested too deeply"),
 }

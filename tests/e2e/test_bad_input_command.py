@@ -15,14 +15,6 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
         [PACKAGE, "-T", "fixtures=pr-triag"],
         ["'pr-triag'", "did you mean pr-triage"],
     ),
-    "budget below zero": (
-        [FILE, "-T", "fixtures=DATA/tiny.json", "-T", "compressor_args={tail_tokens: -1}"],
-        ["compressor_args", "tail_tokens", "greater than or equal to 0"],
-    ),
-    "cut within a call": (
-        [PACKAGE, "-T", "fixtures=DATA/tiny.json", "-T", "cut=3"],
-        ["cut: 3", "nearest boundary is 2"],
-    ),
     "malformed file": ([FILE, "-T", "fixtures=DATA/broken.json"], ["broken.json: not JSON"]),
 }
 

@@ -81,15 +81,6 @@ def test_every_fixture_and_cut_has_its_own_compressions(
         assert record.cut == 11 or "docs/retry.md" not in record.files
 
 
-def test_compressions_of_different_states_run_side_by_side(
-    scripts: Scripts, tmp_path: Path, log_dir: Path
-) -> None:
-    scripts[COMPRESSES].seconds = 0.3
-    paths = [small.write(tmp_path / "data", name) for name in ("one", "two", "three")]
-    small.run(log_dir, paths, epochs=1, options={"max_samples": 3})
-    assert scripts[COMPRESSES].most_running == 3
-
-
 @pytest.mark.parametrize("by_name", [True, False])
 def test_inspects_cache_gives_no_epoch_the_compression_of_another(
     by_name: bool, scripts: Scripts, tiny: Path, log_dir: Path
@@ -137,15 +128,6 @@ def test_two_cycles_make_two_compressions_of_one_state(
         assert [cycle.cut for cycle in state.cycles] == [6, 11]
     second = [call for call in scripts[COMPRESSES].calls if "written by call" in call.text]
     assert len(second) == EPOCHS, "each second compression starts from what the first one wrote"
-
-
-def test_controls_and_mechanical_arms_call_no_compressor(
-    scripts: Scripts, tiny: Path, log_dir: Path
-) -> None:
-    for compressor in ("full", "none", "edit", "trim"):
-        small.run(log_dir, tiny, compressor=compressor, compressor_args={}, epochs=1)
-    small.run(log_dir, tiny, compressor="tail", compressor_args={"tail_tokens": 60}, epochs=1)
-    assert scripts[COMPRESSES].calls == []
 
 
 def test_two_tasks_side_by_side_share_no_state(scripts: Scripts, tiny: Path, log_dir: Path) -> None:

@@ -69,6 +69,7 @@ def test_the_eval_and_its_tests_run_with_the_lowest_versions(tmp_path: Path) -> 
     subprocess.run(install, check=True, timeout=600)
     logs = tmp_path / "logs"
     run = [str(scripts / "inspect"), "eval", "compression_eval/compression", "--epochs", "1"]
+    run += ["--limit", "20"]
     options = ["--log-dir", str(logs), "--display", "plain"]
     subprocess.run([*run, *options], check=True, timeout=600, cwd=tmp_path)
     (info,) = list_eval_logs(str(logs))

@@ -47,19 +47,3 @@ def test_a_first_attempt_that_fails_lets_the_others_go_ahead(
     log = small.run(log_dir, tiny, epochs=1)
     assert small.means(log)["overall"] == 4
     assert tried.index(tried[0], 1) >= small.PROBES, "the others came before the second attempt"
-
-
-def test_a_first_call_that_fails_lets_the_next_go_ahead(
-    scripts: Scripts, tiny: Path, log_dir: Path
-) -> None:
-    answer = scripts[ANSWERS].reply
-
-    def reply(call: object) -> str:
-        if len(scripts[ANSWERS].calls) == 1:
-            raise RuntimeError("gone")
-        return str(answer(call))  # type: ignore[arg-type]
-
-    scripts[ANSWERS].reply = reply
-    log = small.run(log_dir, tiny, epochs=1, options={"fail_on_error": False})
-    assert [sample.error is None for sample in small.samples(log)].count(False) == 1
-    assert len(scripts[ANSWERS].calls) == small.PROBES

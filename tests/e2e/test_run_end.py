@@ -86,12 +86,6 @@ def test_a_run_without_failures_says_so(reducers: str, tmp_path: Path, log_dir: 
     assert named == ([""] if reducers == "mean" else ["mean)", "max)"])
 
 
-@pytest.mark.usefixtures("scripts")
-def test_a_limit_is_named_as_what_left_no_answer(tiny: Path, log_dir: Path) -> None:
-    log = small.run(log_dir, tiny, epochs=1, options={"token_limit": 30})
-    assert log.metadata["failures"][1] == "1 of 3 answers failed: stopped by the token limit"
-
-
 def one_fails(call: Call) -> str:
     return "" if call.number == 1 else proper_compression(call)
 
@@ -183,15 +177,6 @@ def test_what_is_waited_for_is_said_once(
         assert "waiting for scripted/grades (grader): 2 attempts failed" in text
         assert "ConnectionRefusedError" in text
         assert "--max-retries N or --timeout SECONDS" in text
-
-
-def test_names_and_tags_carry_the_arm(tiny: Path, log_dir: Path, tmp_path: Path) -> None:
-    prompt = tmp_path / "short prompt.md"
-    prompt.write_text("Summarise.")
-    log = small.run(log_dir, tiny, epochs=1, prompt=str(prompt), **CLEAN)
-    assert log.eval.task == "compression-anchored-tail=60-summary=200-short-prompt.md"
-    tags = {"anchored", "tail_tokens=60", "summary_tokens=200", "prompt=short prompt.md"}
-    assert set(log.eval.tags or ()) == {*tags, "no-language-model"}
 
 
 def test_names_and_tags_show_no_paths_or_texts_of_own_code(
