@@ -299,21 +299,20 @@ class Corpus(Work):
             "digest": whole,
         }
         self._names: dict[int, list[str | None]] = {}
-        self._anew, self._goes_on, self.complete = force, False, False
+        self._anew, self._goes_on = force, False
+        self.complete = False
+        """Whether the same command has been done here already."""
         if force:
             self._refuse_others(self._unfinished, _DONE)
             self._refuse_others(self._out, _PART)
-            return
-        begun = self._begun(self._out)
-        self.complete = begun is not None
-        """Whether the same command has been done here already."""
-        if begun is None:
+        elif (begun := self._begun(self._out)) is None:
             self._goes_on = self._begun(self._unfinished) is not None
-            return
-        # It may have been killed before; what is left there may be what scrubbing replaced.
-        self._unfinished.remove(_DONE)
-        if failed := begun.get("failed"):
-            raise DataError(f"{out}: this was done before, --force does it anew: {failed}")
+        else:
+            self.complete = True
+            # It may have been killed before; what is left there may be what scrubbing replaced.
+            self._unfinished.remove(_DONE)
+            if failed := begun.get("failed"):
+                raise DataError(f"{out}: this was done before, --force does it anew: {failed}")
 
     def taker(self, shard: Shard, stage: str) -> Take:
         """As `Work.taker`; the rows stay where they are."""
@@ -335,19 +334,16 @@ class Corpus(Work):
 
     def _store(self, opened: ExitStack) -> Store:
         del opened
-        return self._unfinished
-
-    def _done(self) -> Set[str]:
         # Only now: without a cluster nothing is begun, and nothing that is there is lost. The
         # manifests first: whatever ends this, nothing is taken for whole that is not.
         for pattern in (re.escape(MANIFEST), None) if self._anew else ():
             self._out.remove(pattern or _PART)
             self._unfinished.remove(pattern or _DONE)
-        self._anew = False
-        if not self._goes_on:
-            self._goes_on = self._unfinished.create(MANIFEST, _line(self._plan))
-            if not self._goes_on:
-                raise DataError(f"--out: {self._out.root}: another command has just begun there")
+        if not (self._goes_on or self._unfinished.create(MANIFEST, _line(self._plan))):
+            raise DataError(f"--out: {self._out.root}: another command has just begun there")
+        return self._unfinished
+
+    def _done(self) -> Set[str]:
         return self._unfinished.sizes().keys()
 
     def _begun(self, store: Store) -> dict[str, Any] | None:
