@@ -36,7 +36,6 @@ from compression_eval.fixtures.finding_files import (
 )
 from compression_eval.fixtures.loading import FixtureSource, FoundBank, find_sources, parsed
 from compression_eval.fixtures.models import Fixture
-from compression_eval.fixtures.parquet_files import parquet_writer
 from compression_eval.fixtures.writing import fixture_text
 
 SHARD_MB = 64
@@ -393,6 +392,8 @@ def _write_part(
     stage: str, out: Store, shard: Shard, names: Sequence[str | None]
 ) -> Iterator[dict[str, Any]]:
     """Write a shard's file of the output; yields its line of the manifest."""
+    from compression_eval.fixtures.parquet_files import parquet_writer
+
     name = _part_name(shard.number)
     with TemporaryDirectory() as folder:
         path = Path(folder, name)

@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.cuts import boundaries
 from compression_eval.fixtures.models import Fixture
-from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD, text_counter
 
 EXPECTED = "auto, end, a number of messages, a share between 0 and 1, or tokens:N"
 
@@ -106,6 +105,8 @@ def _wanted(fixture: Fixture, rule: CutRule, allowed: Sequence[int]) -> Iterator
         sizes = [len(text) + 1 for text in texts]
         yield _fitting(sizes, rule.amount * sum(sizes))
     else:
+        from compression_eval.fixtures.tokens import MESSAGE_OVERHEAD, text_counter
+
         sizes = [text_counter().count(text) + MESSAGE_OVERHEAD for text in texts]
         fits = _fitting(sizes, rule.amount)
         # As with messages: a conversation that never gets so long is not cut there.

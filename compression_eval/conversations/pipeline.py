@@ -43,7 +43,6 @@ from compression_eval.engine import Engine, Shared
 from compression_eval.errors import DataError, NotScrubbedError, shorten
 from compression_eval.fixtures.finding_files import PARQUET_SUFFIX, safe_stem
 from compression_eval.fixtures.models import Fixture
-from compression_eval.fixtures.parquet_files import ParquetWriter, parquet_writer, row_of
 from compression_eval.fixtures.writing import fixture_text, write_whole
 from compression_eval.terminal import check_output, refuse_to_overwrite
 
@@ -179,7 +178,11 @@ class _AsWritten:
 
     def row(self, fixture: Fixture) -> dict[str, Any]:
         text = fixture_text(fixture)
-        return row_of(fixture, text) if self.columns else {"name": fixture.name, "fixture": text}
+        if not self.columns:
+            return {"name": fixture.name, "fixture": text}
+        from compression_eval.fixtures.parquet_files import row_of
+
+        return row_of(fixture, text)
 
 
 def _learn(options: ImportOptions, again: bool, shard: Shard) -> Iterator[Any]:
@@ -542,6 +545,8 @@ def target(out: Path, *, force: bool) -> Iterator[Write]:
         return
     check_output(out, parents=True)
     refuse_to_overwrite(out, "--out", force=force)
+    from compression_eval.fixtures.parquet_files import ParquetWriter, parquet_writer
+
     with ExitStack() as stack:
         opened: list[ParquetWriter] = []
 
