@@ -1,7 +1,8 @@
 """``compression-eval quickstart``: from the sessions on a disk to a report, in one command.
 
-Each step is one that has a command of its own (import, probes generate, estimate, sweep, report);
-here they are put one after another, and what a step cannot use is left out and named.
+It chooses sessions, runs the commands import and probes generate on them with their output in
+files, and then what sweep and report do. The choice is kept in the output folder, so that the same
+command goes on where it was. Before a model is paid it shows what the sweep costs, and asks.
 """
 
 import os
@@ -17,26 +18,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-import anyio
 import click
 from inspect_ai.log import EvalLog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from compression_eval.analysis.commands import report
-from compression_eval.authoring.generate import FEW, Asked, Wanted, generate_bank
+from compression_eval.authoring.generate import FEW, generate_command
 from compression_eval.compressors.recorded import unsupported
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.conversations.building import names_subagent
+from compression_eval.conversations.commands import import_command
 from compression_eval.conversations.formats import format_of, only_subagents
 from compression_eval.conversations.overview import printable
-from compression_eval.conversations.pipeline import (
-    Import,
-    ImportOptions,
-    scrubbing_of,
-    why_not,
-)
+from compression_eval.conversations.pipeline import why_not
 from compression_eval.conversations.sources import Input, find_inputs, readable, source_file
-from compression_eval.engine import Engine
 from compression_eval.errors import (
     DataError,
     PassedOverError,
@@ -45,9 +40,9 @@ from compression_eval.errors import (
     shorten,
 )
 from compression_eval.fixtures.cuts import TAIL_TOKENS, places
-from compression_eval.fixtures.finding_files import BANK_SUFFIX, safe_stem
-from compression_eval.fixtures.loading import load_fixture, load_pair
-from compression_eval.fixtures.writing import fixture_text, write_whole
+from compression_eval.fixtures.finding_files import BANK_SUFFIX
+from compression_eval.fixtures.loading import load_pair
+from compression_eval.fixtures.writing import write_whole
 from compression_eval.sweeping.commands import arm_results, outcome_lines, refuse_unfinished
 from compression_eval.sweeping.costs import read_prices
 from compression_eval.sweeping.estimate import estimate, role_lines
@@ -87,7 +82,7 @@ _SHORT_BYTES = 8 * TAIL_TOKENS
 """Files below that hold hardly more than the tail that every strategy keeps."""
 
 MAX_SHOWN = 5
-"""Reasons of a kind that are shown; the files beside hold all."""
+"""Reasons of a kind that are shown."""
 
 Pick = Literal["longest", "newest"]
 
@@ -95,7 +90,7 @@ Pick = Literal["longest", "newest"]
 class Selection(BaseModel):
     """The selection that an output folder was made from, so that the command can resume."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="ignore")
 
     format: Literal[1] = 1
     paths: list[str]
@@ -104,8 +99,8 @@ class Selection(BaseModel):
     names: str | None
     sessions: list[str] = Field(default_factory=list)
     """The files that were taken."""
-    conversations: list[str] = Field(default_factory=list)
-    """What was imported of them, sub-agents last; empty before all of them were."""
+    imported: bool = False
+    """Whether all of them were imported."""
 
 
 NEEDED = ("jinja2", "vl_convert", "scipy", "kingfisher_sdk", "english_words")
@@ -191,10 +186,8 @@ def quickstart_command(
     )
     chosen = _selected(wanted, out)
     try:
-        imported = _import(chosen, out)
-        asked = _probes([out / "fixtures" / f"{safe_stem(name)}.json" for name in imported], limit)
-        if not asked:
-            raise DataError(f"nothing is left to ask about; {out / 'probes.txt'} says why")
+        fixtures = _import(ctx, chosen, out)
+        asked = _probes(ctx, fixtures, limit, out)
         plans = _planned(asked, models, out)
         _confirm(plans, prices, yes=yes)
         done = [_run(plan, prices) for plan in plans]
@@ -203,13 +196,9 @@ def quickstart_command(
     _conclude(ctx, plans, done)
 
 
-def _say(step: str, text: str, dropped: Sequence[tuple[str, str]] = (), more: str = "") -> None:
-    """Print what a step did, and what it left out."""
+def _say(step: str, text: str) -> None:
+    """Print what a step did."""
     click.echo(f"{step:<9}{text}")
-    for name, reason in dropped[:MAX_SHOWN]:
-        click.echo(f"{'':9}left out {printable(name, 50, end=True)}: {printable(reason, 160)}")
-    if len(dropped) > MAX_SHOWN:
-        click.echo(f"{'':9}left out {len(dropped) - MAX_SHOWN} more, see {more}")
 
 
 def _check_models(models: dict[str, Any]) -> None:
@@ -316,72 +305,66 @@ def _usual_places() -> list[str]:
     return existing
 
 
-def _import(selection: Selection, out: Path) -> list[str]:
-    """Import and scrub what was selected, unless that is done; returns the conversations."""
-    if selection.conversations:
+def _import(ctx: click.Context, selection: Selection, out: Path) -> list[Path]:
+    """Import and scrub what was selected, unless that is done; returns the fixtures."""
+    if selection.imported:
         _say("imported", f"before, see {out / 'import.txt'}")
-        return selection.conversations
-    scrubbing = scrubbing_of("default", Path(selection.names) if selection.names else None, None)
-    options = ImportOptions(scrubbing=scrubbing, duplicates="longest")
-    messages: list[str] = []
-    # The remains of an interrupted import are overwritten.
-    job = Import(options, messages.append)
-    inputs = [Input(place, named=True) for place in selection.sessions]
-    job.run(job.work(inputs, out / "fixtures", Engine(), force=True))
-    lines = [
-        *messages,
-        *job.overview.lines(),
-        "",
-        "Replaced:",
-        *job.replaced[0],
+    else:
+        names = ("--names", selection.names) if selection.names else ()
+        # The remains of an interrupted import are overwritten.
+        failed = _command(
+            *(ctx, import_command, out / "import.txt", *selection.sessions, *names, "--force"),
+            *("--out", out / "fixtures", "--scrub", "default", "--duplicates", "longest"),
+        )
+        if failed:
+            _say("", f"{failed.removesuffix('; see above')} ({out / 'import.txt'})")
+        _remembered(selection, out, imported=True)
+    fixtures = [
+        path for path in (out / "fixtures").glob("*.json") if not path.name.endswith(BANK_SUFFIX)
     ]
-    write_whole(out / "import.txt", "\n".join(lines) + "\n")
-    _say(
-        "imported",
-        f"{_counted(job.imported, 'conversation')}, {job.replaced[1]:,} values scrubbed "
-        f"({out / 'import.txt'})",
-        [(Path(place).name, reason) for place, reason in job.overview.skipped],
-        str(out / "import.txt"),
-    )
-    if not job.imported:
-        raise DataError("nothing was imported")
-    names = sorted((row[0] for row in job.overview.rows), key=names_subagent)
-    return _remembered(selection, out, conversations=names).conversations
+    if not fixtures:
+        raise DataError(f"nothing was imported; {out / 'import.txt'} says why")
+    if not selection.imported:
+        count = _counted(len(fixtures), "conversation")
+        _say("imported", f"{count}, scrubbed ({out / 'import.txt'})")
+    return sorted(fixtures, key=lambda path: (names_subagent(path.stem), path.name))
 
 
-def _probes(fixtures: Sequence[Path], limit: int) -> list[Path]:
+def _probes(ctx: click.Context, fixtures: Sequence[Path], limit: int, out: Path) -> list[Path]:
     """Make a bank for each of the first conversations; returns those that have one."""
-    wanted = Wanted(per_type=3, tail_tokens=TAIL_TOKENS)
-    asked: list[Path] = []
-    count = 0
-    dropped: list[tuple[str, str]] = [
-        (path.stem, "one of more conversations in these files than --limit")
-        for path in fixtures[limit:]
-    ]
-    lines: list[str] = []
-    for path in fixtures[:limit]:
-        one = Asked(load_fixture(path), str(path), path.with_name(path.stem + BANK_SUFFIX))
-        made = anyio.run(generate_bank, one, wanted, None, lines.append)
-        lines.extend(made.lines)
-        if made.bank is None:
-            dropped.append((path.stem, made.why))
-            continue
-        write_whole(one.target, fixture_text(made.bank))
-        asked.append(path)
-        count += len(made.bank.probes)
-    details = fixtures[0].parent.parent / "probes.txt"
-    lines += ["", *(f"left out {name}: {reason}" for name, reason in dropped)]
-    write_whole(details, "\n".join(lines) + "\n")
-    few = count < FEW * len(asked)
+    for path in fixtures[limit:]:
+        _say("", f"left out {printable(path.stem, 50, end=True)}: more conversations than --limit")
+    details, taken = out / "probes.txt", fixtures[:limit]
+    failed = _command(ctx, generate_command, details, *taken, "--force")
+    asked = [path for path in taken if path.with_name(path.stem + BANK_SUFFIX).is_file()]
+    if failed or not asked:
+        raise DataError(f"nothing is left to ask about: {failed} ({details})")
+    count = sum(len(load_pair(path).bank.probes) for path in asked)
     _say(
         "asked",
         f"{_counted(count, 'probe')} about {_counted(len(asked), 'conversation')}, made from "
         f"tool calls and texts ({details})"
-        + (f"; too few to rank strategies by: {FEW} a conversation are needed" if few else ""),
-        dropped,
-        str(details),
+        + (
+            f"; too few to rank strategies by: {FEW} a conversation are needed"
+            if count < FEW * len(asked)
+            else ""
+        ),
     )
     return asked
+
+
+def _command(ctx: click.Context, command: click.Command, said: Path, *arguments: str | Path) -> str:
+    """Run a command with its output in a file; returns why it failed, if it did."""
+    name = str(command.name)
+    with said.open("w", encoding="utf-8") as file, redirect_stdout(file):
+        try:
+            with command.make_context(name, list(map(str, arguments)), parent=ctx) as own:
+                command.invoke(own)
+        except StoppedError:
+            raise KeyboardInterrupt from None
+        except (click.ClickException, DataError) as error:
+            return error.message if isinstance(error, click.ClickException) else str(error)
+    return ""
 
 
 def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> list[SweepPlan]:

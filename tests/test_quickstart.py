@@ -90,7 +90,7 @@ def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_
     assert "sessions the 3 newest of 4 files (--limit, --pick); 1 files are of no known" in steps
     assert "imported 3 conversations" in steps
     assert " about 2 conversations, made from" in steps
-    assert "no probe could be made: nothing is compressed" in steps
+    assert "no probe could be made: nothing is compressed" in done.stderr
     assert "arms     anchored, masking, and as controls full, none, tail" in steps
     assert "recorded on the 1 of these that their agent compacted" in steps
     first = steps.partition("\n\nOn these 2 conversations (")[2].splitlines()
@@ -103,7 +103,7 @@ def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_
     assert f"  {runs.relative_to(tmp_path) / 'report' / 'index.html'}\n" in steps
     for name in ("report", "report-recorded"):
         line = (runs / name / "report.md").read_text("utf-8").splitlines()[2]
-        assert line.startswith("- On th")
+        assert line.startswith("On th")
         assert ("recorded" in line) == (name == "report-recorded")
     assert "\nreport   wrote " in steps
     assert "report   computing\n" in done.stderr
@@ -117,8 +117,6 @@ def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_
     assert list(rows) == ["full", "none", "tail", "anchored", "masking"]
     states = states_frame(runs / "logs").groupby("compressor")["tokens_state"].mean()
     assert rows["anchored"][5] == f"{states['anchored']:,.0f}", "a mean over states"
-    under = steps.partition("knowledge: 0 to 5")[2].partition("Look at")[0]
-    assert " is the best of " in under or " no upper bound " in under
     before = {path: path.stat().st_mtime_ns for path in (runs / "logs").glob("*.eval")}
     again = run(sessions)
     assert again.exit_code == 0, again.output

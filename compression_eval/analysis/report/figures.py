@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from compression_eval.analysis.columns import CRITERIA, FACTS, SAMPLE_COLUMNS
 from compression_eval.analysis.comparison.changes import MISS, worst_criteria
-from compression_eval.analysis.comparison.measures import HEADLINE, ungraded, values, with_states
+from compression_eval.analysis.comparison.measures import (
+    HEADLINE,
+    Failures,
+    failures,
+    ungraded,
+    values,
+    with_states,
+)
 from compression_eval.analysis.facts import (
     FETCHING,
     FactTotals,
@@ -127,7 +134,7 @@ _OF_FACTS = (
 MAX_DIFFERING, MAX_FACTS = 5, 3
 """Maximum things that a line names; the rest is counted."""
 
-MAX_FAILURE, MAX_REASON, MAX_FACT, MAX_VALUE = 120, 200, 60, 80
+MAX_REASON, MAX_FACT, MAX_VALUE = 200, 60, 80
 """Characters of a text."""
 
 
@@ -242,23 +249,6 @@ class Survival:
 
 
 @dataclass(frozen=True)
-class Failures:
-    """What failed in an arm: never a score, always given with the means."""
-
-    samples: int
-    scored: int
-    states: int
-    failed_states: dict[str, int]
-    """Compressions that failed, by how they ended."""
-    suspect: int
-    """Compressions whose state was used, but reads like a refusal or is nearly empty."""
-    reasons: dict[str, int]
-    """Samples without a score, by reason."""
-    abstained: int
-    """Scored answers that say that they do not know, or nothing."""
-
-
-@dataclass(frozen=True)
 class ArmFigures:
     """The figures of one arm."""
 
@@ -270,6 +260,10 @@ class ArmFigures:
     costs: dict[str, float]
     """As `costs` returns them."""
     failures: Failures
+    suspect: int
+    """Compressions whose state was used, but reads like a refusal or is nearly empty."""
+    abstained: int
+    """Scored answers that say that they do not know, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -358,7 +352,7 @@ def _plain(value: Any) -> Any:
 def _reported(name: str, rows: "DataFrame") -> ReportedArm:
     roles: dict[str, Role] = {"full": "ceiling", "none": "floor"}
     columns = ["compressor", "compressor_args", "settings", "model", "compressor_model"]
-    columns += ["token_counter", "answered_by", "graders_settings"]
+    columns += ["answered_by", "graders_settings"]
     text = {column: _joined(rows[column]) for column in columns}
     offline = bool(rows["offline"].all())
     graders = rows["graded_by"].where(rows["graded_by"].astype(bool), rows["graders"])
@@ -377,7 +371,6 @@ def _reported(name: str, rows: "DataFrame") -> ReportedArm:
         epochs=int(rows.groupby("log_path")["epoch"].nunique().max()),
         samples=len(rows),
         scored=int(rows["scored"].sum()),
-        token_counter=text["token_counter"],
         models=f"{text['answered_by']}; {text['graders_settings']}",
     )
 
@@ -406,7 +399,9 @@ def _of_arm(
         misses=misses(samples, frames.criteria, facts),
         survival=Survival.of(FactTotals(facts.itertuples())),
         costs=costs(samples, states),
-        failures=failures(samples, states),
+        failures=failures(samples),
+        suspect=int(states["suspect"].fillna("").ne("").sum()),
+        abstained=int((samples["scored"] & samples["abstained"].eq(True)).sum()),
     )
 
 
@@ -516,22 +511,6 @@ def costs(samples: "DataFrame", states: "DataFrame") -> dict[str, float]:
     amounts["total_tokens"] = samples[summed].sum().sum()
     amounts["dollars"] = samples["dollars"].sum(min_count=len(samples))
     return {"compressions": len(fine), **{name: float(value) for name, value in amounts.items()}}
-
-
-def failures(samples: "DataFrame", states: "DataFrame") -> Failures:
-    """Count what failed in one arm."""
-    failed = samples.loc[~samples["scored"], "failure"]
-    ended = Counter(str(status) for status in states["state_status"] if status != "ok")
-    reasons = Counter(" ".join(str(reason).split())[:MAX_FAILURE] for reason in failed)
-    return Failures(
-        samples=len(samples),
-        scored=int(samples["scored"].sum()),
-        states=len(states),
-        failed_states=dict(ended.most_common()),
-        suspect=int(states["suspect"].fillna("").ne("").sum()),
-        reasons=dict(reasons.most_common()),
-        abstained=int((samples["scored"] & samples["abstained"].eq(True)).sum()),
-    )
 
 
 def differing(samples: "DataFrame") -> list[str]:

@@ -1,13 +1,13 @@
 """The parts of a report as tables and sentences, from which its page and its Markdown are made.
 
-`parts` gives every part of the page by its id. `markdown` is made for a pull request: the first
-sentences, a block for each arm, and some of the same parts.
+`parts` gives every part of the page by its id; `markdown` puts the first sentence and most of these
+parts into a text for a pull request.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Union
 
@@ -54,10 +54,11 @@ _POINT = 1e-6
 MAX_OPENING = 5
 """Arms in the first sentence."""
 
-MAX_PAIRS, MAX_MISSES, MAX_OPEN = 30, 10, 15
-"""Rows of the Markdown, misses per arm, and rows of a part that is open on the page."""
+MAX_ROWS, MAX_OPEN = 30, 15
+"""Rows of a table in the Markdown, and of a part that is open on the page."""
 
-_IN_MARKDOWN = ("retention", "pairs", "spending", "reference")
+_IN_MARKDOWN = ("summary", "pairs", "retention", "scores", "misses", "spending", "costs")
+_IN_MARKDOWN += ("failures", "reference")
 """Parts of the page that the Markdown has as well."""
 
 
@@ -89,13 +90,8 @@ def title_of(measure: str) -> str:
 
 
 def decimal(value: float | None, digits: int = 2) -> str:
-    """Return a number; a dash for what is not known."""
+    """Return a number with thousands set apart; a dash for what is not known."""
     return DASH if value is None or math.isnan(value) else f"{value:,.{digits}f}"
-
-
-def whole(value: float | None) -> str:
-    """Return a count with thousands set apart; a dash for what is not known."""
-    return decimal(value, 0)
 
 
 def percent(share: float | None, digits: int = 0) -> str:
@@ -160,7 +156,7 @@ def opening(of: Figures) -> str:
         if arm.role:
             continue
         kept = of.estimate(arm.name, SURVIVAL)
-        size = f"{whole(of.of_arm[arm.name].costs['tokens_after'])} tokens"
+        size = f"{decimal(of.of_arm[arm.name].costs['tokens_after'], 0)} tokens"
         told.append(
             f"{arm.name} ({', '.join(filter(None, [size, arm.failed]))})"
             + (f" keeps {percent(kept.mean)} of the facts and" if kept else "")
@@ -245,13 +241,11 @@ def parts(of: Figures, logs: Sequence[Log], samples: "DataFrame") -> dict[str, P
     """Return the parts of the page by id, in its order; charts and probes are in the template."""
     groups = [Part(f"By {title}", [table]) for title, table in _groups(of)]
     missed = [
-        Part(
-            f"{arm.name}: {counted(len(rows), 'miss').replace('misss', 'misses')}",
-            [_misses(rows)] if rows else [],
-            open=place == 0,
-        )
-        for place, arm in enumerate(of.arms)
+        Part(f"{arm.name}: {len(rows) or 'no'} {'miss' if len(rows) == 1 else 'misses'}", tables)
+        for arm in of.arms
+        if arm.role != "floor"
         for rows in [of.of_arm[arm.name].misses]
+        for tables in [[_misses(rows)] if rows else []]
     ]
     found: dict[str, Part | None] = {
         "summary": Part("Arms", [summary(of), _summary_note(of)]),
@@ -285,7 +279,11 @@ def parts(of: Figures, logs: Sequence[Log], samples: "DataFrame") -> dict[str, P
         "groups": Part("By group of probes", groups) if groups else None,
         "misses": Part(
             "Misses",
-            [f"Probes whose mean over epochs is under {MISS:g}, the worst first.", *missed],
+            [
+                f"Probes whose knowledge (mean over epochs) is under {MISS:g}, the worst "
+                "first; not those of the floor, which knows nothing of the history.",
+                *missed,
+            ],
         ),
         "costs": Part(
             "Cost and time",
@@ -334,9 +332,11 @@ def summary(of: Figures) -> Table:
         standing = f"dominated by {by}" if by else "not dominated" if point else DASH
         standing = "fails too often" if arm.name in of.frontier.left_out else standing
         failures = figures.failures
-        failed, states = failures.samples - failures.scored, sum(failures.failed_states.values())
-        below = [f"{states} of {failures.states} states"] if states else []
-        below += [f"{failures.suspect} suspect"] if failures.suspect else []
+        below = []
+        if failures.failed_states:
+            below.append(f"{failures.failed_states} of {failures.states} states")
+        if figures.suspect:
+            below.append(f"{figures.suspect} suspect")
         leading = of.estimate(arm.name)
         seen = leading.here if leading and not leading.no_spread else None
         retained = _percents(kept.here if kept else None)
@@ -344,9 +344,9 @@ def summary(of: Figures) -> Table:
             [
                 Cell(arm.name, below=", ".join(named)),
                 Cell(_mean(of, arm, KNOWLEDGE), below=between(seen, KNOWLEDGE) if seen else ""),
-                Cell(f"{failed} of {failures.samples}" if failed else "0", below="\n".join(below)),
+                Cell(arm.failed.removesuffix(" failed") or "0", below="\n".join(below)),
                 Cell(percent(kept.share if kept else None), below=retained.strip(DASH)),
-                whole(figures.costs["tokens_after"]),
+                decimal(figures.costs["tokens_after"], 0),
                 f"control: {arm.role}" if arm.role else standing,
                 *(_mean(of, arm, name) for name in others),
                 percent(figures.costs["removed"], 1),
@@ -357,9 +357,15 @@ def summary(of: Figures) -> Table:
 
 def _summary_note(of: Figures) -> str:
     means = [mean for arm in of.arms if (mean := of.estimate(arm.name))]
+    epochs = max(arm.epochs for arm in of.arms)
     limits = any(mean.here and not mean.no_spread for mean in means)
     shared, asked = of.probes
+    answered, graded = (
+        "; ".join(dict.fromkeys(names))
+        for names in zip(*((arm.model, arm.graders) for arm in of.arms), strict=True)
+    )
     return (
+        f"Answered by {answered}, graded by {graded}, {counted(epochs, 'epoch')}. "
         f"Knowledge: 0 to 5{', with its 95 % interval on these conversations' * limits}; every arm "
         + (
             f"on the {shared} of {asked} probes that every arm was asked"
@@ -503,6 +509,8 @@ def _worst(miss: Miss) -> str:
 
 _COSTS: Sequence[tuple[str, str, int]] = (
     ("Compressions", "compressions", 0),
+    ("Tokens before", "tokens_before", 0),
+    ("after", "tokens_after", 0),
     ("Calls", "calls", 1),
     ("Tokens in", "input_tokens", 0),
     ("Tokens out", "output_tokens", 0),
@@ -577,6 +585,23 @@ def _runs(samples: "DataFrame", logs: Sequence[Log]) -> Table:
     return Table(heads, rows, texts=(1, 6))
 
 
+def _failed(of: Figures, arm: ReportedArm) -> str:
+    """Return what failed in an arm."""
+    figures = of.of_arm[arm.name]
+    failures = figures.failures
+    text = f"Scored: {arm.scored} of {counted(arm.samples, 'sample')}"
+    if figures.abstained:
+        text += f", {figures.abstained} of them abstained"
+    if failures.failed_states:
+        compressions = counted(failures.states, "compression")
+        text += f"; {failures.failed_states} of {compressions} failed"
+    if figures.suspect:
+        text += f"; {counted(figures.suspect, 'state')} suspect"
+    every = {**failures.reasons, **failures.ungraded_reasons}
+    reasons = ", ".join(f"{name} {n}" for name, n in every.items())
+    return f"{text}; without a score: {reasons}." if reasons else f"{text}."
+
+
 def stage_meanings(of: Figures) -> Table:
     """Return the meanings of the stages that occur."""
     return meanings(stage for each in of.of_arm.values() for stage in each.survival.stages)
@@ -585,88 +610,32 @@ def stage_meanings(of: Figures) -> Table:
 # ----- Markdown
 
 
-def markdown(of: Figures, remarks: Iterable[str], all_parts: Mapping[str, Part]) -> str:
+def markdown(of: Figures, remarks: Iterable[str], found: Mapping[str, Part]) -> str:
     """Return the report as Markdown, ready to be pasted into a pull request."""
     lines = ["## Compression report"]
     lines += [pasted(opening(of), 2000)] if opening(of) else []
     lines += [f"**{pasted(note, 400)}**" for note in remarks]
-    for arm in of.arms:
-        lines += _markdown_arm(of, arm)
     for name in _IN_MARKDOWN:
-        if part := all_parts.get(name):
-            lines += [f"### {part.title}", *_markdown_blocks(part)]
-    lines.append(
-        f"Formula: {of.formula}. Bracketed: probes behind a cell, where fewer than in its row."
-    )
+        if part := found.get(name):
+            lines += _markdown(part, 3, MAX_ROWS)
     return "\n\n".join(lines) + "\n"
 
 
-def _markdown_blocks(part: Part) -> Iterator[str]:
+def _markdown(part: Part, level: int, most: int) -> Iterator[str]:
+    """Yield the blocks of a part; its smaller parts have fewer rows."""
+    yield f"{'#' * level} {pasted(part.title, 200)}"
     for block in part.blocks:
-        if isinstance(block, str):
+        if isinstance(block, Part):
+            yield from _markdown(block, level + 1, MAX_ROWS // 3)
+        elif isinstance(block, str):
             yield pasted(block, 2000)
-        elif isinstance(block, Part):
-            yield from _markdown_blocks(block)
         else:
-            yield markdown_table(block.heads, block.plain[:MAX_PAIRS], pasted)
-            if (more := len(block.rows) - MAX_PAIRS) > 0:
+            rows = [list(map(_one_line, row)) for row in block.cells[:most]]
+            yield markdown_table(block.heads, rows, partial(pasted, limit=400))
+            if (more := len(block.rows) - most) > 0:
                 yield f"And {more} more (figures.json)."
 
 
-def _markdown_arm(of: Figures, arm: ReportedArm) -> Iterator[str]:
-    figures = of.of_arm[arm.name]
-    yield f"### {pasted(arm.name, 200)}"
-    graded = f"grader {pasted(arm.graders, 200)}" + (" (self-graded)" if arm.self_graded else "")
-    yield f"model {pasted(arm.model, 120)}, {graded}, {counted(arm.epochs, 'epoch')}"
-    if arm.settings:
-        yield f"Arguments: {pasted(', '.join(_settings(arm)), 600)}"
-    table = _scores(of, arm)
-    rows = [
-        [f"{row.label} ({counted(row.probes, 'probe')})", *cells[2:]]
-        for row, cells in zip(figures.table, table.plain, strict=True)
-    ]
-    yield markdown_table(["Fixture", *table.heads[2:]], rows, pasted)
-    yield f"{_compression(figures.costs)}  \n{pasted(_failed(of, arm), 1000)}"
-    if figures.survival.fact_agreement is not None:
-        agreement = percent(figures.survival.fact_agreement)
-        yield f"Facts in states: reader and look-up agree on {agreement}."
-    if arm.role == "floor":
-        yield "Misses of the floor are not listed: it knows nothing of the history."
-    elif not figures.misses:
-        yield f"No probe under {MISS}."
-    else:
-        yield f"Misses (probes under {MISS}): {len(figures.misses)}"
-        lines = []
-        for miss in figures.misses[:MAX_MISSES]:
-            lost = f"not in the answer: {', '.join(miss.lost)}" if miss.lost else ""
-            why = "; ".join(pasted(part, 400) for part in (lost, _worst(miss)) if part)
-            name = f"{pasted(miss.unit, 120)} / {pasted(miss.probe, 120)}"
-            lines.append(f"- {name} **{miss.score:.2f}** {why}")
-        more = len(figures.misses) - MAX_MISSES
-        yield "\n".join([*lines, *([f"- and {more} more"] if more > 0 else [])])
-
-
-def _compression(costs: Mapping[str, float]) -> str:
-    return (
-        f"Compression, means over conversations: {whole(costs['tokens_before'])} to "
-        f"{whole(costs['tokens_after'])} tokens, {percent(costs['removed'], 1)} of each removed "
-        f"({counted(int(costs['compressions']), 'state')}). "
-        f"Cost per compression: {decimal(costs['calls'], 1)} calls, "
-        f"{whole(costs['input_tokens'])} tokens in, {whole(costs['output_tokens'])} out, "
-        f"{decimal(costs['seconds'])} s; per answer: {whole(costs['answer_input_tokens'])} in, "
-        f"{whole(costs['answer_output_tokens'])} out."
-        + ("" if math.isnan(costs["dollars"]) else f" All of it: ${costs['dollars']:,.2f}.")
-    )
-
-
-def _failed(of: Figures, arm: ReportedArm) -> str:
-    failures = of.of_arm[arm.name].failures
-    text = f"Scored: {failures.scored} of {counted(failures.samples, 'sample')}"
-    if failures.abstained:
-        text += f", {failures.abstained} of them abstained"
-    if states := sum(failures.failed_states.values()):
-        text += f"; {states} of {counted(failures.states, 'compression')} failed"
-    if failures.suspect:
-        text += f"; {counted(failures.suspect, 'state')} suspect"
-    reasons = ", ".join(f"{name} {n}" for name, n in failures.reasons.items())
-    return f"{text}; without a score: {reasons}." if reasons else f"{text}."
+def _one_line(cell: Cell) -> str:
+    below = "; ".join(filter(None, cell.below.split("\n")))
+    return f"{cell.text}{_bracketed(below)}"

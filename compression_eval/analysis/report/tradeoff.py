@@ -23,7 +23,6 @@ from compression_eval.analysis.statistics.intervals import (
     ArmValues,
     Limits,
     Retention,
-    between_states,
     paired_difference,
     retention,
 )
@@ -73,8 +72,7 @@ class ReportedArm:
     """Per log; the most of them."""
     samples: int
     scored: int
-    token_counter: str
-    models: str = ""
+    models: str
     """The model under test and the graders with all their settings."""
 
     @property
@@ -104,8 +102,6 @@ class Point:
     """Mean size of a state, on the conversations of these probes; each counts the same."""
     quality: float
     """Mean of knowledge on the probes that every arm has an answer to."""
-    interval: Limits | None
-    """On these conversations."""
     dominated_by: str
     """An arm that is shown to be better, keeps no more tokens and fails no more often; empty if
     there is none."""
@@ -230,12 +226,10 @@ def same_answers(arms: Sequence[ReportedArm], by_arm: "Mapping[str, DataFrame]")
 
 
 def _point(arm: ReportedArm, quality: ArmValues, samples: "DataFrame", units: set[str]) -> Point:
-    mean, spread = quality.mean(), between_states((quality,))
     answered = samples[samples["unit"].isin(units) & samples[KNOWLEDGE].notna()]
     states = answered.drop_duplicates(["log_path", "unit", "state"])
     tokens = float(states.groupby("fixture")["tokens_state"].mean().mean())
-    interval = spread.interval(mean) if spread else None
-    return Point(arm.name, tokens, mean, interval, "", bool(arm.role))
+    return Point(arm.name, tokens, quality.mean(), "", bool(arm.role))
 
 
 def _pairs(

@@ -3,8 +3,9 @@
 import re
 from xml.etree import ElementTree
 
+from compression_eval.analysis.comparison.measures import Failures
 from compression_eval.analysis.report.charts import CONTROL, charts, looks
-from compression_eval.analysis.report.figures import ArmFigures, Failures, Figures, Survival
+from compression_eval.analysis.report.figures import ArmFigures, Figures, Survival
 from compression_eval.analysis.report.tradeoff import Frontier, Point, ReportedArm
 from compression_eval.analysis.statistics.intervals import Estimate
 
@@ -69,14 +70,16 @@ def _figures(arms: dict[str, tuple[float, float]]) -> Figures:
             misses=[],
             survival=Survival({}, {}, {}),
             costs={"compressions": 0, "tokens_after": tokens},
-            failures=Failures(0, 0, 0, {}, 0, {}, 0),
+            failures=Failures(1, 0, 1, 0, {}, 0, {}),
+            suspect=0,
+            abstained=0,
         )
         for name, (tokens, quality) in arms.items()
     }
     reported = [
         ReportedArm(name, "x", "{}", "", "ceiling" if name == "full" else "", "m", "m", "g", False,
-                    False, ["log"], 1, 1, 1, "")
+                    False, ["log"], 1, 1, 1, "m")
         for name in arms
     ]  # fmt: skip
-    points = [Point(name, *own, None, "", name == "full") for name, own in arms.items()]
+    points = [Point(name, *own, "", name == "full") for name, own in arms.items()]
     return Figures("", reported, of_arm, {}, Frontier(3, points, [], []), [])

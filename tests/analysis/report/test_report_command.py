@@ -152,8 +152,8 @@ def test_a_failed_arm_is_a_failure_and_no_number(made: Path) -> None:
     failed = figures(made)["of_arm"]["trim"]
     assert failed["estimates"] == {}
     assert all(cell["value"] is None for cell in failed["table"][-1]["cells"].values())
-    assert failed["failures"]["scored"] == 0
-    assert sum(failed["failures"]["failed_states"].values()) == 2
+    assert (failed["failures"]["failed"], failed["failures"]["samples"]) == (6, 6)
+    assert failed["failures"]["failed_states"] == 2
     assert figures(made)["frontier"]["left_out"] == ["trim"]
 
 
@@ -199,19 +199,22 @@ def test_an_arm_that_failed_is_held_beside_others_where_all_answered(tmp_path: P
 
 def test_markdown_has_the_form_to_paste(made: Path) -> None:
     text = (made / "report.md").read_text("utf-8")
-    heads = "| Fixture | Knowledge | Accuracy | Context | Artifact | Complete | Continuity |"
+    heads = (
+        "| Fixture | Probes | Knowledge | Accuracy | Context | Artifact | Complete | Continuity |"
+    )
     assert f"{heads} Instruction | Overall |" in text
     assert "No language model was involved" in text
-    assert f"{FORMULA}; a sample that failed has no score" in text
+    assert f"{FORMULA}; a sample that failed has no score".removeprefix("dimension") in text
     assert "every conversation counts the same" in text
-    assert "Misses (probes under 3.0): " in text
+    assert "| tiny@11 | code | " in text.partition("### Misses")[2]
+    costs = text.partition("### Cost and time")[2].partition("###")[0]
     cost = figures(made)["of_arm"]["tail"]["costs"]
-    sizes = f"{cost['tokens_before']:,.0f} to {cost['tokens_after']:,.0f} tokens"
-    removed = f"{100 * cost['removed']:.1f} % of each removed (2 states). "
-    assert f"Compression, means over conversations: {sizes}, {removed}" in text
-    assert "- tiny@11 / code **" in text
-    assert "compression&#95;failed" not in text.split("### trim")[0]
-    assert "compression_failed: " in text.split("### trim")[1]
+    sizes = f"| {cost['tokens_before']:,.0f} | {cost['tokens_after']:,.0f} |"
+    assert sizes in next(line for line in costs.splitlines() if line.startswith("| tail |"))
+    failed = text.partition("### Failures")[2].partition("###")[0]
+    lines = {line.split(":")[0]: line for line in failed.splitlines()}
+    assert "without a score: compression&#95;failed: " in lines["trim"]
+    assert "without" not in lines["tail"]
     assert "<script" not in text
     assert "Published figures, not measured here" in text
     assert "| anchored iterative | 4.04 | 4.01 | 2.45 | 4.44 | 3.80 | 4.99 | 3.70 | 3.96 |" in text
@@ -228,7 +231,7 @@ def test_the_first_sentence_says_what_the_arms_come_to(made: Path) -> None:
     assert "Knowledge: 0 to 5; every arm on" in page
     assert "<figcaption>Means. Hollow marks" in page
     assert "Lines: 95" not in page
-    assert "Arguments: head_tokens=0, tail_tokens=120" in (made / "report.md").read_text("utf-8")
+    assert "| tail (head_tokens=0, tail_tokens=120) |" in (made / "report.md").read_text("utf-8")
 
 
 def test_arms_are_named_by_what_differs_and_by_prompt_files(
@@ -276,7 +279,7 @@ def test_a_failure_is_escaped_as_a_reason_is(logs: Path, tmp_path: Path) -> None
         assert part not in failed
     (row,) = figures(tmp_path / "out")["of_arm"].values()
     assert sum(row["failures"]["reasons"].values()) == 1
-    assert row["failures"]["suspect"] == row["failures"]["states"] == 2
+    assert row["suspect"] == row["failures"]["states"] == 2
     page = (tmp_path / "out" / "index.html").read_text("utf-8")
     assert "1 of 6" in page
     assert "2 suspect" in page
