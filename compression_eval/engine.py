@@ -215,8 +215,8 @@ class Engine:
         with self.opened(), shown or nullcontext():
             for number, outcome in self._outcomes(function, units, sizes, at_once):
                 done, count, waiting[number] = done + sizes[number], count + 1, outcome
-                if shown and shown.bars:
-                    shown.bars.advance(shown.whole)
+                if shown:
+                    shown.advance()
                 if isinstance(outcome, _Refusal):
                     own = (
                         f"{label}, {name(units[number])}: " if label else f"{name(units[number])}: "

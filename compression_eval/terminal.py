@@ -25,7 +25,7 @@ from compression_eval.text.printable import clean
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -101,22 +101,19 @@ def clean_errors() -> Iterator[None]:
         raise (_NotFoundError if missing else click.ClickException)(refusal(error)) from error
 
 
-class CleanCommand(click.Command):
+class _Clean(click.Command):
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command under `clean_errors`."""
+        with clean_errors():
+            return super().invoke(ctx)
+
+
+class CleanCommand(_Clean):
     """A command under `clean_errors`."""
 
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command."""
-        with clean_errors():
-            return super().invoke(ctx)
 
-
-class CleanGroup(click.Group):
+class CleanGroup(_Clean, click.Group):
     """A group whose commands all run under `clean_errors`."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command."""
-        with clean_errors():
-            return super().invoke(ctx)
 
 
 class LateGroup(CleanGroup):
@@ -243,89 +240,62 @@ def duration(seconds: float) -> str:
 
 
 class Display:
-    """How far a command is, on stderr: bars in a terminal, elsewhere occasional lines.
+    """The progress of a command on stderr: a bar in a terminal, elsewhere occasional lines.
 
     Args:
-        label: What the bar of the whole is called; more may be added to `bars`.
-        total: Units of the whole.
-        left: Returns what stands beside its bar, as the remaining time.
-        line: Returns what to say without a terminal.
-        done: Units that were done before.
+        label: Name of the bar.
+        total: Number of units.
+        left: Returns what is shown next to the bar, such as the remaining time.
+        line: Returns what to print without a terminal.
     """
 
     def __init__(
-        self,
-        label: str,
-        total: int,
-        left: Callable[[], str],
-        line: Callable[[], str],
-        done: int = 0,
+        self, label: str, total: int, left: Callable[[], str], line: Callable[[], str]
     ) -> None:
-        self._label, self._total, self._done = label, total, done
+        self._label, self._total = label, total
         self._left, self._line = left, line
         self._ended = Event()
         self._thread = Thread(target=self._say_lines, daemon=True)
-        self.bars: Progress | None = None
-        """None without a terminal."""
-        self.whole: TaskID
-        """The bar of the whole, where there are bars."""
+        self._bar: Progress | None = None
 
     def __enter__(self) -> "Display":
         if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-            self.bars = self._bars()
-            self.whole = self.bars.add_task(self._label, total=self._total, completed=self._done)
-            self.bars.start()
+            self._bar = self._shown()
+            self._bar.start()
         else:
             self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.bars is not None:
-            self.bars.stop()
+        if self._bar is not None:
+            self._bar.stop()
         else:
             self._ended.set()
             self._thread.join()
 
-    def say(self, text: str) -> None:
-        """Print a line on stderr, above the bars."""
-        if self.bars is None:
-            click.echo(text, err=True)
-        else:
-            from rich.text import Text
+    def advance(self) -> None:
+        """Count one more unit as done."""
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], advance=1, left=self._left())
 
-            self.bars.console.print(Text(text))
-
-    def _bars(self) -> "Progress":
+    def _shown(self) -> "Progress":
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            ProgressColumn,
-            Task,
-            TextColumn,
-        )
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
         from rich.table import Column
-        from rich.text import Text
 
-        class Left(ProgressColumn):
-            def render(column, task: Task) -> Text:  # noqa: N805
-                return Text(self._left() if task.id == self.whole else "")
-
-        return Progress(
-            TextColumn(
-                "{task.description}",
-                markup=False,
-                table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
-            ),
+        label = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+        bar = Progress(
+            TextColumn("{task.description}", markup=False, table_column=label),
             BarColumn(bar_width=16),
             MofNCompleteColumn(),
-            Left(table_column=Column(no_wrap=True)),
+            TextColumn("{task.fields[left]}", markup=False, table_column=Column(no_wrap=True)),
             console=Console(file=sys.stderr),
             expand=True,
             transient=True,
             redirect_stdout=sys.stdout.isatty(),  # what goes to a file stays there
         )
+        bar.add_task(self._label, total=self._total, left="")
+        return bar
 
     def _say_lines(self) -> None:
         number = 0
