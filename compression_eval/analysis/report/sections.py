@@ -57,8 +57,10 @@ MAX_OPENING = 5
 MAX_ROWS, MAX_OPEN = 30, 15
 """Rows of a table in the Markdown, and of a part that is open on the page."""
 
-_IN_MARKDOWN = ("summary", "pairs", "retention", "scores", "misses", "spending", "costs")
-_IN_MARKDOWN += ("failures", "reference")
+_IN_MARKDOWN = (
+    *("summary", "pairs", "retention", "scores", "misses", "spending", "costs", "failures"),
+    "reference",
+)
 """Parts of the page that the Markdown has as well."""
 
 
