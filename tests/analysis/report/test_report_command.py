@@ -213,7 +213,7 @@ def test_markdown_has_the_form_to_paste(made: Path) -> None:
     assert sizes in next(line for line in costs.splitlines() if line.startswith("| tail |"))
     failed = text.partition("### Failures")[2].partition("###")[0]
     lines = {line.split(":")[0]: line for line in failed.splitlines()}
-    assert "without a score: compression&#95;failed: " in lines["trim"]
+    assert "without a score: compression_failed: " in lines["trim"]
     assert "without" not in lines["tail"]
     assert "<script" not in text
     assert "Published figures, not measured here" in text
