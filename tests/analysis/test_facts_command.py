@@ -138,9 +138,8 @@ def test_a_foreign_log(folder: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "notes.eval", "notes.json"])
-def test_a_file_that_is_no_log(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
+def test_a_file_that_is_no_log(tmp_path: Path) -> None:
+    path = tmp_path / "notes.eval"
     path.write_text("not a log", encoding="utf-8")
     assert refused(run(path)).startswith(f"{path}: not a log of Inspect (")
 
@@ -165,25 +164,10 @@ def test_a_run_that_ended_early_is_read_and_named(folder: Path, tmp_path: Path) 
     assert done.stdout.startswith("1 fact in 1 state")
 
 
-@pytest.mark.parametrize("name", ["a#b", "a?b", "a%41b"])
-def test_a_folder_is_read_whatever_its_name(folder: Path, tmp_path: Path, name: str) -> None:
-    place = tmp_path / name
+def test_a_folder_is_read_whatever_its_name(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "a#b?c%41d"
     place.mkdir()
     shutil.copy(one_log(folder, "tiny"), place)
     done = run(place)
     assert done.exit_code == 0, done.stderr
     assert done.stdout == run(one_log(folder, "tiny")).stdout
-
-
-def test_an_export_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
-    target = tmp_path / "no" / "facts.csv"
-    done = run(one_log(folder, "tiny"), "--csv", target)
-    assert done.exit_code == 2
-    assert "no such folder" in done.stderr
-    assert not target.parent.exists()
-
-
-def test_without_a_log_usage_is_shown() -> None:
-    done = run()
-    assert done.exit_code == 2
-    assert "Missing argument" in done.stderr

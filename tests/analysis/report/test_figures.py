@@ -13,7 +13,7 @@ from compression_eval.analysis.comparison.measures import HEADLINE, values
 from compression_eval.analysis.facts import FactTotals, Share
 from compression_eval.analysis.logs import find_logs
 from compression_eval.analysis.report.figures import Survival, common, figures, read_frames
-from compression_eval.analysis.report.sections import between, summary
+from compression_eval.analysis.report.sections import summary
 from compression_eval.analysis.report.tradeoff import (
     Frontier,
     Point,
@@ -155,15 +155,6 @@ def test_retention_counts_the_conversations_that_it_rests_on() -> None:
     assert retained(arms, by_arm)["one"].conversations == 1
 
 
-def test_a_token_or_a_hundredth_dominates_nobody() -> None:
-    """Which two runs of one arm differ by as well."""
-    alike = ({"a": 2.96, "b": 2.96}, {"a": 101.0, "b": 301.0})
-    found = points(
-        one=({"a": 3.0, "b": 3.0}, SMALL), same=({"a": 3.0, "b": 3.0}, SMALL), alike=alike
-    )
-    assert {point.dominated_by for point in found.values()} == {""}
-
-
 def test_what_dominates_is_higher_so_that_nothing_goes_round_in_circles() -> None:
     wide = {f"c{n}": 3.0 for n in range(8)}
     small, large = dict.fromkeys(wide, 100.0), dict.fromkeys(wide, 400.0)
@@ -238,16 +229,6 @@ def test_one_compression_each_is_decided_by_the_spread_between_conversations() -
     assert pair.interval[0] < pair.change < pair.interval[1]
     (pair,) = frontier([arm("high"), arm("low")], by_arm).pairs
     assert (pair.verdict, pair.over_conversations) == ("better", False)
-
-
-def test_a_size_is_shown_within_its_scale() -> None:
-    assert between((-0.4, 5.6), "overall") == "0.00 to 5.00"
-    assert between((0.9, 1.2), "fact_recall") == "90 % to 100 %"
-    assert between((-0.4, 0.6)) == "-0.40 to 0.60"
-
-
-def test_without_a_shared_probe_there_is_no_frontier() -> None:
-    assert points(one=({"a": 3.0}, SMALL), other=({"b": 3.0}, SMALL)) == {}
 
 
 def fact(in_state: bool | None, read: str | None, stage: str = "unused") -> dict[str, Any]:

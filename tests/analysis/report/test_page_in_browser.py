@@ -75,22 +75,16 @@ def test_a_probe_opens_with_answer_facts_reasons_and_link(
         assert part in opened
     assert EVIL in unescape(opened)
     assert "<img" not in opened
+    peers = opened.split("This probe in every arm")[1].split("</table>")[0]
+    arms = re.findall(r"<td[^>]*>(full|none|tail|trim)</td>", peers)
+    assert sorted(arms) == ["full", "none", "tail", "trim"]
+    assert "failed" in peers
     link = re.search(r'href="([^"]+)"', opened)
     assert link is not None
     assert re.fullmatch(
         r"http://127\.0\.0\.1:7575/#/logs/[\w.+-]+\.eval/samples/sample/[\w.]+%2Ftiny%2Fnext/[12]/",
         link[1],
     )
-
-
-def test_a_probe_stands_beside_itself_in_every_arm(
-    chromium: str, made: Path, tmp_path: Path
-) -> None:
-    dom = seen(chromium, made / "index.html", tmp_path, "#probes?arm=tail&type=recall&open=1")
-    opened = body(dom).split("This probe in every arm")[1]
-    arms = re.findall(r"<td[^>]*>(full|none|tail|trim)</td>", opened.split("</table>")[0])
-    assert sorted(arms) == ["full", "none", "tail", "trim"]
-    assert "failed" in opened.split("</table>")[0]
 
 
 def test_the_printed_command_serves_the_linked_sample(
