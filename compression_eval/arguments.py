@@ -1,8 +1,8 @@
 """The arguments of the task, and what they mean once they are checked.
 
 `ArgumentFields` is the one place where they are described. A new one is a field here, a parameter
-of `task.compression` and of ``tasks/compression.py`` (a test compares the three), and what it does
-in `task.py`; sweeps and their options follow from the field.
+of `task.compression` and of ``tasks/compression.py`` (a test compares them), and what it does in
+`task.py`; sweeps and their options follow from the field.
 """
 
 import json
@@ -162,8 +162,8 @@ class ArgumentFields(BaseModel):
     grader_context: Literal["state", "none"] = "state"
     """``state`` shows the grader the compressed state, ``none`` does not."""
     state_facts: Literal["reader", "match"] | None = None
-    """``reader`` has the grader say which facts each state holds, in one call per state beside the
-    look-ups; ``match`` looks up only. If not given, ``reader`` where the grader is a language
+    """``reader`` has the grader say which facts each state holds, in one call per state; ``match``
+    looks facts up only. If not given, ``reader`` where the grader is a language
     model."""
     language: Language | None = None
     """Language of the rubric: en, zh or ja; that of each fixture if not given."""

@@ -105,10 +105,12 @@ def test_a_folder_with_a_failed_state(folder: Path, caplog: pytest.LogCaptureFix
     assert done.exit_code == 0
     assert "18 facts in 6 states, of which 2 failed (not_smaller 2)\n" in done.stdout
     head, *lines = done.stdout.split("\n\n")[1].splitlines()[1:]
-    assert head.split() == ["arm", "used", "verbatim", "dropped", "lost", "compression", "failed"]
+    assert head.split()[:3] == ["arm", "used", "verbatim"]
+    assert head.split()[-3:] == ["lost", "compression", "failed"]
     by_arm = {line.split()[0]: line.split()[1:] for line in lines}
     assert set(by_arm) == {"anchored", "tail", "trim"}
-    assert by_arm["trim"] == ["-", "-", "-", "-", "6"]
+    assert by_arm["trim"][-1] == "6"
+    assert set(by_arm["trim"][:-1]) == {"-"}
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 

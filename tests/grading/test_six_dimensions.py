@@ -235,3 +235,11 @@ def test_a_record_of_another_version_is_refused(tmp_path: Path) -> None:
     assert log.status == "error"
     assert log.error
     assert "record_version: is 99" in log.error.message
+
+
+def test_every_conversation_counts_the_same_however_many_probes_it_has(tmp_path: Path) -> None:
+    records = {("a", 1): record(answer="good, 8080", fixture="one")}
+    records |= {(name, 1): record(answer="poor, 8080", fixture="two") for name in ("b", "c", "d")}
+    grader = MockGrader(lambda request: reply(4 if "good, 8080" in request else 1))
+    log = run(six_dimensions(), records, tmp_path, grader)
+    assert metric(log, "overall") == pytest.approx((4 + 1) / 2)
