@@ -1,9 +1,6 @@
 """What can go wrong on the machine itself, where, and what has to come of it."""
 
-import shutil
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -82,57 +79,6 @@ OWN: dict[str, dict[str, str]] = {
 }
 """By kind of compressor and fault: how status and reason of the state begin, or `SCORED`."""
 
-
-@dataclass(frozen=True)
-class Kept:
-    """A kept state: its file, the files of others, and a way to write another text there."""
-
-    path: Path
-    others: dict[str, Path]
-    """By what sets them apart: ``fixture``, ``cut``, ``replicate``."""
-    text: bytes
-    forge: Callable[[bytes], None]
-    """Writes a text with the digest that belongs to it."""
-
-
-def _to(content: Callable[[bytes], bytes]) -> Callable[[Kept], object]:
-    return lambda kept: kept.path.write_bytes(content(kept.path.read_bytes()))
-
-
-def _of(other: str) -> Callable[[Kept], object]:
-    return lambda kept: shutil.copy(kept.others[other], kept.path)
-
-
-def _forged(content: Callable[[bytes], bytes]) -> Callable[[Kept], object]:
-    return lambda kept: kept.forge(content(kept.text))
-
-
-def _instead(make: Callable[[Path], object]) -> Callable[[Kept], object]:
-    def damage(kept: Kept) -> None:
-        kept.path.unlink()
-        make(kept.path)
-
-    return damage
-
-
-TAKEN, ANEW = "taken", "computed anew"
-
-STATES: dict[str, tuple[Callable[[Kept], object], str]] = {
-    "untouched": (lambda _: None, TAKEN),
-    "gone": (_instead(lambda _: None), ANEW),
-    "truncated": (_to(lambda content: content[:-40]), ANEW),
-    "one bit": (_to(lambda content: content[:60] + bytes([content[60] ^ 1]) + content[61:]), ANEW),
-    "a page": (_to(lambda _: b"<html>502 Bad Gateway</html>"), ANEW),
-    "of another fixture": (_of("fixture"), ANEW),
-    "of another cut": (_of("cut"), ANEW),
-    "no JSON": (_forged(lambda _: b"the state"), ANEW),
-    "another object": (_forged(lambda _: b'{"messages": []}'), ANEW),
-    "nested too deeply": (_forged(lambda _: b'{"state_id": ' + b"[" * 100_000), ANEW),
-    "an unknown status": (_forged(lambda text: text.replace(b'"ok"', b'"fine"')), ANEW),
-    "a folder": (_instead(Path.mkdir), ANEW),
-    "a link to itself": (_instead(lambda path: path.symlink_to(path)), ANEW),
-}
-"""What becomes of a kept state before a run is retried, and whether it is still taken."""
 
 NAMES: dict[str, tuple[str, str]] = {
     "NUL": ("a\0b", "one printable line"),

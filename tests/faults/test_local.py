@@ -4,40 +4,23 @@ All rows of a place share one run: each has a fixture of its own, in which the f
 compressor is to play.
 """
 
-import gzip
-import hashlib
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from inspect_ai import eval_retry
 from inspect_ai.log import EvalLog, EvalSample
 
-from compression_eval import sharing
 from compression_eval.cli import main
-from compression_eval.compressors.state import State
 from compression_eval.errors import DataError
 from compression_eval.text.printable import clean
 from tests.e2e import small
-from tests.e2e.scripted import ANSWERS, COMPRESSES, Call, Script, Scripts, operations, proper_answer
-from tests.faults.local_table import (
-    ANEW,
-    COMPRESSORS,
-    NAMES,
-    NO_NAMES,
-    OWN,
-    SCORED,
-    STATES,
-    TAKEN,
-    Kept,
-)
+from tests.faults.local_table import COMPRESSORS, NAMES, NO_NAMES, OWN, SCORED
 from tests.faults.test_campaign import outcome, results
 
 OPTIONS = {"fail_on_error": False, "log_realtime": False, "max_samples": 40}
-CUTS = (6, 11)
+CUT = 6
 
 
 def fixtures(folder: Path, faults: list[str]) -> list[Path]:
@@ -47,10 +30,7 @@ def fixtures(folder: Path, faults: list[str]) -> list[Path]:
         name = f"case-{number:03}"
         data, bank = small.conversation(name), small.bank(name)
         data["messages"][1]["content"] += f" This is {name} [[{fault}]]."
-        cuts = CUTS if fault == "of another cut" else CUTS[:1]
-        bank["probes"] = bank["probes"][: len(cuts)]
-        for probe, cut in zip(bank["probes"], cuts, strict=True):
-            probe["cut"] = cut
+        bank["probes"] = [{**bank["probes"][0], "cut": CUT}]
         written.append(small.write(folder, name, fixture=data, probes=bank))
     return written
 
@@ -93,65 +73,6 @@ def test_a_compressor_of_the_user_that_fails_is_never_scored(kind: str, tmp_path
         elif came[fault] == SCORED:
             assert results(sample) == results(played[""])
     assert {fault: came[fault][: len(expected)] for fault, expected in rows.items()} == rows
-
-
-@pytest.mark.slow
-def test_a_kept_state_that_is_damaged_is_never_used(
-    scripts: Scripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    faults = list(STATES)
-    saved: dict[tuple[str, int, int], tuple[Path, str]] = {}
-    save = sharing.save_state
-
-    def noted(path: str, key: str, state: State) -> None:
-        saved[state.fixture, state.cut, state.replicate] = Path(path.removeprefix("file://")), key
-        save(path, key, state)
-
-    monkeypatch.setattr(sharing, "save_state", noted)
-    asked: Counter[str] = Counter()
-
-    def compress(call: Call) -> str:
-        asked[re.findall(r"case-\d{3}", call.text)[0]] += 1
-        return operations("The code was E4401.")
-
-    def break_down(call: Call) -> str:
-        raise RuntimeError("the connection is gone")
-
-    scripts[ANSWERS], scripts[COMPRESSES] = Script(break_down), Script(compress)
-    files = fixtures(tmp_path / "data", faults)
-    first = small.run(tmp_path / "logs", files, epochs=2, options=OPTIONS)
-    assert all(sample.error for sample in first.samples or [])
-    assert len(saved) == asked.total() == 2 * (len(faults) + 1), "two replicates, one cut more"
-    asked.clear()
-    for number, (fault, (damage, _)) in enumerate(STATES.items()):
-        case, other = f"case-{number:03}", f"case-{number - 1 if number else 1:03}"
-        path, key = saved[case, CUTS[0], 0]
-
-        def forge(text: bytes, path: Path = path, key: str = key) -> None:
-            digest = hashlib.sha256(key.encode() + b"\0" + text).hexdigest().encode()
-            path.write_bytes(gzip.compress(digest + b"\n" + text))
-
-        others = {"fixture": (other, CUTS[0], 0), "replicate": (case, CUTS[0], 1)}
-        others |= {"cut": (case, CUTS[1], 0)} if fault == "of another cut" else {}
-        text = gzip.decompress(path.read_bytes()).partition(b"\n")[2]
-        damage(Kept(path, {name: saved[which][0] for name, which in others.items()}, text, forge))
-    scripts[ANSWERS] = Script(proper_answer)
-    again = eval_retry(first, log_dir=str(tmp_path / "logs"), display="log", log_realtime=False)[0]
-    played = by_fault(again, faults)
-    clean = results(played["untouched"][0])
-    came = {}
-    for number, (fault, samples) in enumerate(played.items()):
-        for sample in samples:
-            state = small.state(sample)
-            assert (outcome(sample), state.status) == (SCORED, "ok"), fault
-            record = small.record(sample)
-            place = (record.fixture, record.replicate)
-            assert place == (f"case-{number:03}", sample.epoch - 1)
-            if sample.id == samples[0].id:
-                assert results(sample) == clean
-        came[fault] = ANEW if asked[f"case-{number:03}"] else TAKEN
-    assert came == {fault: expected for fault, (_, expected) in STATES.items()}
-    assert asked.total() == list(came.values()).count(ANEW), "no other state is computed anew"
 
 
 def named(folder: Path, row: str, place: str) -> Path:
