@@ -54,10 +54,6 @@ def build(conversation: Conversation, *, images: Images = "describe") -> Built:
 
     Cuts are not set; recorded compactions are.
 
-    Args:
-        conversation: As a reader yields it.
-        images: Whether images become a described placeholder or are kept.
-
     Raises:
         DataError: No fixture can be made of it; the text says why, without naming a file.
     """

@@ -37,9 +37,6 @@ class Cuts(NamedTuple):
 def cut_rules(values: Sequence[str]) -> list[CutRule]:
     """Return what ``--cut`` asks for.
 
-    Args:
-        values: As given; several may stand in one, with commas.
-
     Raises:
         DataError: One is not a cut.
     """
@@ -68,10 +65,6 @@ def find_cuts(fixture: Fixture, rules: Sequence[CutRule]) -> Cuts:
 
     ``auto`` is where the agent itself compacted, but for tool results that it merely cleared, and
     the end if it never did. What lies between boundaries is moved back to the one before.
-
-    Args:
-        fixture: The conversation; its recorded compactions are known.
-        rules: What was asked for.
     """
     spoken = next(index for index, m in enumerate(fixture.messages) if m.role == "user")
     allowed = [boundary for boundary in boundaries(fixture) if boundary > spoken]

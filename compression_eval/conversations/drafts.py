@@ -303,13 +303,7 @@ class Conversation:
         draft: Draft,
         otherwise: str = "its system prompt took the place of an earlier one",
     ) -> None:
-        """Take a system prompt: the first one opens the conversation.
-
-        Args:
-            line: Its line.
-            draft: The prompt.
-            otherwise: Why one that says something else is left out.
-        """
+        """Take a system prompt: the first one opens the conversation."""
         first = self.system
         if first is None:
             self.drafts.insert(0, line.became(draft))
@@ -325,11 +319,7 @@ class Conversation:
     ) -> Compaction:
         """Record a compaction behind the last message.
 
-        Args:
-            summary: As the agent wrote it.
-            state: What the agent went on with.
-            kind: Unless given, a compaction without a summary cannot be read, nor what it left.
-            more: Further fields of `Compaction`.
+        Unless its kind is given, one without a summary cannot be read, nor what it left.
         """
         fields: dict[str, Any] = {
             "after": self.last,
@@ -343,14 +333,7 @@ class Conversation:
     def open_or_compact(
         self, line: Line, made: Draft, summary: str, state: list[Draft] | None
     ) -> None:
-        """Record a compaction, or open with its summary, where what it stands for is not there.
-
-        Args:
-            line: Its line.
-            made: The message that carries the summary.
-            summary: As the agent wrote it.
-            state: What the agent went on with.
-        """
+        """Record a compaction, or open with its summary, where what it stands for is not there."""
         if summary and not self.drafts:
             self.caveat(SUMMARY_STANDS_IN)
             self.say(line, made)
@@ -375,8 +358,7 @@ class Conversation:
     def take_task(self, arguments: str = "") -> None:
         """Open a conversation whose file does not hold the prompt, if it has no user message.
 
-        Args:
-            arguments: Of the call that started a sub-agent: its prompt is the task.
+        A sub-agent's task is the prompt among the arguments of the call that started it.
         """
         if not self.drafts or any(draft.role == "user" for draft in self.drafts):
             return

@@ -52,12 +52,7 @@ class Names:
         self._taken: set[str] = set()
 
     def give(self, conversation: Identity, file: str) -> Named:
-        """Return a name, and how the conversation is related to earlier ones of the same name.
-
-        Args:
-            conversation: Its name with a number behind it is what it gets where it is taken.
-            file: Where it came from, for people.
-        """
+        """Return a name, and how the conversation is related to earlier ones of the same name."""
         earlier = self._by_session.setdefault(conversation.name, [])
         for known in earlier:
             if known.identity.whole == conversation.whole:

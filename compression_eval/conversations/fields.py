@@ -128,10 +128,8 @@ def clean(text: str) -> str:
 def json_object(arguments: str) -> dict[str, Any]:
     """Return the arguments of a call as an object, whatever the model wrote.
 
-    Args:
-        arguments: JSON text as a rule. Text that is no JSON object, or one nested too deeply,
-            becomes ``{"input": text}``, the form in which tools with one free argument are
-            recorded elsewhere.
+    What is no JSON object, or one nested too deeply, becomes ``{"input": text}``, the form in
+    which tools with one free argument are recorded elsewhere.
     """
     try:
         value = json.loads(arguments) if arguments.strip() else {}
@@ -156,10 +154,9 @@ def _cleaned(value: Any) -> Any:
 def tool_definitions(values: Iterable[Any]) -> tuple[list[ToolDefinition], int]:
     """Return the tools that a file defines, and how many it names without a schema.
 
-    Args:
-        values: Of the OpenAI chat form (``{"type": "function", "function": {…}}``), of the flat
-            forms (``name`` with ``parameters``, ``input_schema`` or ``inputSchema``), custom tools
-            with one free text, and groups of such under ``tools``.
+    They may be of the OpenAI chat form (``{"type": "function", "function": {…}}``), of the flat
+    forms (``name`` with ``parameters``, ``input_schema`` or ``inputSchema``), custom tools with one
+    free text, or groups of such under ``tools``.
     """
     found: dict[str, ToolDefinition] = {}
     without = 0

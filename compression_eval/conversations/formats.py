@@ -87,10 +87,6 @@ class Found(NamedTuple):
 def format_of(source: SourceFile, name: str = "auto") -> Found:
     """Return the format of a file and what was seen of it.
 
-    Args:
-        source: The file.
-        name: A format's name, or ``auto`` to tell it by content.
-
     Raises:
         DataError: The name is unknown, or the content is of no known format; the text names those
             whose readers find a conversation in it.

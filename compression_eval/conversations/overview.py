@@ -109,13 +109,7 @@ def skipped_json(place: str, reason: str) -> str:
 
 
 def printable(text: str, characters: int = 200, *, end: bool = False) -> str:
-    """Return untrusted text on one line for a terminal, of bounded length.
-
-    Args:
-        text: Anything.
-        characters: How much of it.
-        end: Whether its end is what counts.
-    """
+    """Return untrusted text on one line for a terminal, of bounded length."""
     if len(text) > characters:
         text = "…" + text[-characters:] if end else text[:characters] + "…"
     return "".join(character if character.isprintable() else "?" for character in text)

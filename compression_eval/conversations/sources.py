@@ -136,10 +136,6 @@ class Input:
 def find_inputs(named: Sequence[str]) -> list[Input]:
     """Return everything that was named, in that order, folders with all that lies in them.
 
-    Args:
-        named: Files, folders, patterns (``**`` goes into folders), datasets on the Hub (``hf:…``),
-            and addresses of files, folders and patterns (``s3://…``).
-
     Raises:
         DataError: A path does not exist, nothing matches a pattern, or no file is in any of it.
     """

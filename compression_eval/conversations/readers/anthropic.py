@@ -60,13 +60,7 @@ class AssistantTurn:
         self._callers: dict[str, Draft] = {}
 
     def add(self, content: Any, line: Line, *, repeats: bool = False) -> list[Draft]:
-        """Add blocks and return the messages that this opened.
-
-        Args:
-            content: A text or a list of blocks.
-            line: Where what is not carried over is said.
-            repeats: Whether texts that the turn already holds are repetitions.
-        """
+        """Add blocks and return the messages that this opened."""
         before = len(self.drafts)
         blocks = content if isinstance(content, list) else [content]
         added = dict.fromkeys(self._add(block, line, repeats=repeats) for block in blocks)
@@ -105,12 +99,7 @@ class AssistantTurn:
 
 
 def user_drafts(content: Any, line: Line) -> list[Draft]:
-    """Return the messages of a user message: the results of tools first, then what was said.
-
-    Args:
-        content: A text or a list of blocks.
-        line: Where what is not carried over is entered; it does not become these messages yet.
-    """
+    """Return the messages of a user message: the results of tools first, then what was said."""
     results: list[Draft] = []
     said: list[Any] = []
     for value in content if isinstance(content, list) else [content]:
@@ -127,12 +116,7 @@ def user_drafts(content: Any, line: Line) -> list[Draft]:
 
 
 def content_of(value: Any, line: Line) -> Content:
-    """Return texts and images in their order.
-
-    Args:
-        value: A text, a list of blocks, or nothing.
-        line: Where what is not carried over is entered.
-    """
+    """Return texts and images in their order."""
     blocks = value if isinstance(value, list) else [value]
     pieces = (block if isinstance(block, str) else _piece(block, line) for block in blocks)
     return [piece for piece in pieces if piece]

@@ -185,13 +185,7 @@ Place = Literal["opens", "belongs", "foreign"]
 def thread_format(
     reader: type[T], recognise: Recogniser, place: Callable[[Any, T | None], Place]
 ) -> Format:
-    """Return a format whose files hold conversations one after the other.
-
-    Args:
-        reader: Reads one of them.
-        recognise: As in `Format`.
-        place: Where a value belongs, given the open conversation.
-    """
+    """Return a format whose files hold conversations one after the other."""
 
     def read(source: SourceFile) -> Iterator[Conversation]:
         """Yield the conversations one at a time."""
@@ -231,12 +225,6 @@ def with_asides(
     items: Iterable[Conversation | Value], kind: str, nothing: str, unknown: str = ""
 ) -> Iterator[Conversation]:
     """Yield conversations; the last one counts the values that belong to none.
-
-    Args:
-        items: Conversations, and between them values of which nothing was made.
-        kind: What to call such a value.
-        nothing: The error where there is no conversation.
-        unknown: What is said of such a value that has no problem; every one has unless given.
 
     Raises:
         DataError: There is no conversation.
@@ -296,11 +284,6 @@ def prevails(
 
     Most of them are, and so is one of each kind that occurs more than once: where no message of
     the model is, they are another agent's.
-
-    Args:
-        values: The values.
-        kind: Says of which kind a value is; empty if of none.
-        fits: Whether a value is of the form.
     """
     found: dict[str, list[bool]] = defaultdict(list)
     for value in map(Json.of, values):
@@ -311,13 +294,7 @@ def prevails(
 
 
 def mcp_content(value: Any, line: Line, ignored: Sequence[str] = ()) -> Content:
-    """Return texts and images of content in the form of MCP, which several agents took over.
-
-    Args:
-        value: A text, or a list of blocks.
-        line: Where what is not carried over is said.
-        ignored: Types of blocks that are taken elsewhere.
-    """
+    """Return texts and images of content in the form of MCP, which several agents took over."""
     if isinstance(value, str):
         return [value]
     if value is not None and not isinstance(value, list):

@@ -400,10 +400,6 @@ def drafts_of(message: "ChatMessage", line: Line) -> list[Draft]:
 
     As a rule it is one. Tools that the provider runs stand with their results inside the answer; a
     fixture holds each result behind its call, so that what follows is a message of its own.
-
-    Args:
-        message: As logged, attachments resolved.
-        line: Where what is not carried over is entered.
     """
     drafts = [Draft(message.role)]
     if message.role == "tool":

@@ -196,15 +196,17 @@ class _Events(Reader):
         "AgentErrorEvent": result,
         "Condensation": condensation,
         "CondensationRequest": request,
-        "ConversationStateUpdateEvent": "state of the program, not of the conversation",
-        "CondensationSummaryEvent": "the summary that its condensation has already",
-        "ConversationErrorEvent": "an error that the program showed to the user",
-        "HookExecutionEvent": "a hook that ran beside the conversation",
-        "InterruptEvent": "the user interrupted the agent",
-        "LLMCompletionLogEvent": "a log of a model call",
-        "PauseEvent": "the user paused the agent",
-        "StreamingDeltaEvent": "a piece of a message that stands elsewhere as a whole",
-        "TokenEvent": "tokens of a message that stands elsewhere as text",
+        **dict.fromkeys(
+            (
+                *("ConversationStateUpdateEvent", "ConversationErrorEvent", "PauseEvent"),
+                *("HookExecutionEvent", "InterruptEvent", "LLMCompletionLogEvent"),
+            ),
+            "of the program, not of the conversation",
+        ),
+        **dict.fromkeys(
+            ("CondensationSummaryEvent", "StreamingDeltaEvent", "TokenEvent"),
+            "repeats what another event holds",
+        ),
     }
 
 

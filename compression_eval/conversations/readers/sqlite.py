@@ -58,12 +58,6 @@ def tables(
 ) -> dict[str, set[str]]:
     """Return the columns of some tables.
 
-    Args:
-        connection: To the database.
-        path: For the error.
-        product: The agent whose database it should be.
-        wanted: By table, the columns without which nothing can be read.
-
     Raises:
         DataError: One is missing.
     """
@@ -77,13 +71,7 @@ def tables(
 
 
 def has_tables(path: Path, names: Sequence[str], *, column: str = "") -> bool:
-    """Whether a database has tables of these names; nothing is copied to find out.
-
-    Args:
-        path: The database.
-        names: Of the tables.
-        column: What the last of them has among its columns, if that tells it from another's.
-    """
+    """Whether a database has tables of these names; nothing is copied to find out."""
 
     def found(connection: sqlite3.Connection) -> bool:
         there = [columns(connection, table) for table in names]

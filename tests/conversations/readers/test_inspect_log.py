@@ -3,9 +3,12 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from inspect_ai.agent import as_tool, react
+from click.testing import CliRunner
+from inspect_ai.agent import Agent, AgentState, as_tool, react
+from inspect_ai.agent import agent as agent_decorator
 from inspect_ai.log import EvalLog, EvalSample, write_eval_log
 from inspect_ai.model import (
     ChatMessage,
@@ -21,16 +24,19 @@ from inspect_ai.model import (
     ContentText,
     ContentToolUse,
     ModelOutput,
+    get_model,
 )
 from inspect_ai.tool import ToolCall, ToolCallError, ToolInfo
 
+from compression_eval.cli import main
 from compression_eval.conversations.building import Built
 from compression_eval.conversations.drafts import Line
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.readers.inspect_log import drafts_of
 from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.models import Message
-from tests.conversations.readers.reading import unknown
+from tests.conversations.readers.reading import json_file, unknown
 
 from .inspect_logs import NAME, agent, look, looks, path_of, read, run
 
@@ -275,3 +281,42 @@ def test_contents_of_every_kind() -> None:
     assert [(draft.text, draft.call_id) for draft in drafts_of(failed, line)] == [
         ("no such file", "c1")
     ]
+
+
+def test_repeated_turns_of_a_log_without_message_ids_are_all_kept(tmp_path: Path) -> None:
+    @agent_decorator
+    def repeating() -> Agent:
+        async def execute(state: AgentState) -> AgentState:
+            for _ in range(4):
+                state.messages.append(ChatMessageUser(content="Continue."))
+                output = await get_model().generate(state.messages)
+                state.messages.append(output.message)
+            return state
+
+        return execute
+
+    def script(messages: list[ChatMessage], tools: list[ToolInfo]) -> ModelOutput:
+        judging = messages[-1].text == "Is that so?"
+        return ModelOutput.from_content(NAME, "Yes." if judging else "Working.")
+
+    log = run(tmp_path, repeating(), script)
+    data = json.loads(log.model_dump_json(exclude_none=True))
+
+    def without_ids(value: Any) -> Any:
+        if isinstance(value, list):
+            return [without_ids(item) for item in value]
+        if isinstance(value, dict):
+            kept = {key: without_ids(item) for key, item in value.items()}
+            if "role" in kept:
+                kept.pop("id", None)
+            return kept
+        return value
+
+    path = json_file(tmp_path / "old.json", without_ids(data))
+    done = CliRunner().invoke(main, ["import", str(path), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    (written,) = (tmp_path / "out").glob("*.json")
+    assert [(m.role, m.text) for m in load_fixture(written).messages] == [
+        (message.role, message.text) for message in sample_of(log).messages
+    ]
+    assert len(sample_of(log).messages) == 9
