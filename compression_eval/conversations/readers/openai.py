@@ -7,7 +7,6 @@ from collections import defaultdict
 from typing import Any, ClassVar, get_args
 
 from compression_eval.conversations.drafts import (
-    REPLACED_BYTES,
     CompactionKind,
     Content,
     Conversation,
@@ -16,7 +15,6 @@ from compression_eval.conversations.drafts import (
     Line,
     Role,
     image_at,
-    looks_like_message,
 )
 from compression_eval.conversations.fields import Json, as_text, entries, label, origin
 from compression_eval.conversations.readers.base import Place, Reader, prevails, thread_format
@@ -88,13 +86,13 @@ class ChatMessages:
         self._count = 0
 
     def read(self, line: Line, message: Json) -> list[Draft]:
-        """Return the message that a line is; none if it is no message, then it is settled."""
+        """Return the message that a line is; none if it is no message."""
         draft = self.draft_of(line, message)
         self.by_place.append(draft)
         return [draft] if draft else []
 
     def draft_of(self, line: Line, message: Json) -> Draft | None:
-        """Return a message; None if it is none, then its line is settled."""
+        """Return a message; None if it is none."""
         role, value = message.text("role"), message.at("content")
         if role not in ROLES:
             line.is_unknown(f"expected an object whose role is one of {', '.join(ROLES)}")
@@ -160,16 +158,13 @@ class ValueThread(Reader):
         return f"message:{label(entry.text('role'))}"
 
     def read_all(self, value: Value, what: str, messages: list[Any]) -> None:
-        """Enter and take messages that a value holds."""
+        """Take messages that a value holds."""
         for number, message in enumerate(map(Json.of, messages), self.framed[2]):
-            line = self.enter(f"{value.place}, {what} {number}", self.name_of(message))
-            line.speaks = looks_like_message(message)
-            if value.replaced:
-                line.leave_out("bytes", REPLACED_BYTES)
-            self.take(line, message)
+            place = f"{value.place}, {what} {number}"
+            super().feed(Value(place, message, replaced=value.replaced))
 
     def feed(self, value: Value) -> None:
-        """Enter a value, and take what it holds."""
+        """Take what a value holds: one message, a list of them, or an object around them."""
         content, is_frame = value.value, self.is_frame(value.value)
         if not value.problem and not self._begun:
             self._begun, self.of_lines = True, not (is_frame or isinstance(content, list))
@@ -177,13 +172,10 @@ class ValueThread(Reader):
             self.part = "" if first else value.place
         if isinstance(content, list):
             self.read_all(value, self.framed[1], content)
-            return
-        entry = Json.of(content)
-        line = self.enter_value(value, self.framed[0] if is_frame else self.name_of(entry))
-        if is_frame:
-            self.take_frame(line, entry, value)
-        elif not value.problem:
-            self.take(line, entry)
+        elif is_frame:
+            self.take_frame(self.enter_value(value, self.framed[0]), Json(content), value)
+        else:
+            super().feed(value)
 
     def finish(self) -> Conversation:
         """Return the conversation; nothing is fed after it."""
