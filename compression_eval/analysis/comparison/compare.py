@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 
 from inspect_ai.log import read_eval_log_sample
 
-from compression_eval.analysis.arms import ARGUMENT
 from compression_eval.analysis.columns import Seen
 from compression_eval.analysis.comparison.changes import FactChange, Flip, fact_changes, flips
 from compression_eval.analysis.comparison.controls import Controls
@@ -40,7 +39,7 @@ from compression_eval.analysis.comparison.measures import (
     values,
     with_states,
 )
-from compression_eval.analysis.comparison.sides import Arm, check_comparable, differences, same_arm
+from compression_eval.analysis.comparison.sides import Arm, check_comparable, same_arm
 from compression_eval.analysis.logs import reading
 from compression_eval.analysis.statistics.intervals import (
     Difference,
@@ -58,12 +57,11 @@ from compression_eval.analysis.statistics.significance import (
     judge,
     known_exactly,
 )
-from compression_eval.compressors.names import CALLS_MODEL, SUFFIX
+from compression_eval.compressors.names import SUFFIX
 from compression_eval.errors import DataError
 from compression_eval.fixtures.digests import digest
 from compression_eval.grading.rubric import KNOWLEDGE
 from compression_eval.record import render_messages
-from compression_eval.versioning import TEXTS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -92,9 +90,6 @@ IN_GROUPS: tuple[str, ...] = (KNOWLEDGE, RECALL, SURVIVAL)
 
 MIN_CONTROLLED = 2 / 3
 """Share of a side's graded probes that both controls must have a grade on."""
-
-_READ_FOCUS = ("anchored", "regenerative")
-"""Strategies that hand a focus topic to their compressor as data."""
 
 
 @dataclass(frozen=True)
@@ -153,16 +148,12 @@ class Comparison:
         return _exact_measures(self.base) & _exact_measures(self.new)
 
     @cached_property
-    def _knowledge(self) -> Difference:
+    def knowledge(self) -> Difference:
+        """The difference in the measure that decides."""
         found = self._primary()
         if found is None:
             raise DataError("cannot be compared: no probe has a score on both sides")
         return found
-
-    @cached_property
-    def knowledge(self) -> Difference:
-        """The difference in the measure that decides."""
-        return _without_spread(self._knowledge) if self.untold else self._knowledge
 
     @cached_property
     def _asked(self) -> "list[DataFrame]":
@@ -280,11 +271,19 @@ class Comparison:
 
     @cached_property
     def same_states(self) -> bool:
-        """Whether both gave them from the same states, each as often, byte for byte."""
-        if not self.same_answers:
-            return False
+        """Whether both answered from the same states, each as often, byte for byte."""
         first, second = map(_states_by_unit, self.sides)
         return all(first[unit] == second[unit] for unit in first.keys() & second.keys())
+
+    @cached_property
+    def blind(self) -> bool:
+        """Whether the embedded model compressed, and made the same states of different arms.
+
+        It works on the messages and the budget and reads no prompt, so it cannot tell what a
+        language model would make of what the arms differ in.
+        """
+        expected = self.same_arm and len(self.mechanical) == 2
+        return not expected and any(map(_stands_in, self.sides)) and self.same_states
 
     @cached_property
     def same_arm(self) -> bool:
@@ -301,22 +300,10 @@ class Comparison:
         ]
 
     @cached_property
-    def unread(self) -> tuple[list[str], bool]:
-        """What differs that the embedded compressor never read, and whether nothing else does."""
-        return _unread_changes(self.base, self.new)
-
-    @cached_property
-    def untold(self) -> bool:
-        """Whether the arms differ in nothing but what the embedded compressor never read."""
-        if not all(self.unread):
-            return False
-        return decide(self._knowledge, self.margin, self.failing).verdict != "worse"
-
-    @cached_property
     def more(self) -> "More | None":
         """The runs needed to tell; None if these tell."""
         decided = self.outcome[0] != "cannot tell" or self.decision.verdict != "cannot tell"
-        if decided or self.weak_reader or self.ungraded or self.untold:
+        if decided or self.weak_reader or self.ungraded or self.blind:
             return None
         from compression_eval.analysis.statistics.power import what_would_tell
 
@@ -384,12 +371,6 @@ class Comparison:
             if key[1] in SHARES
         }
         judged = judge(known, thresholds, failures_rise=self.failures_rise, limits=limits)
-        if self.untold:
-            why = "cannot tell: the embedded compressor does not read what the arms differ in"
-            judged = {
-                key: Judged(_without_spread(each), None, "cannot tell", "open", (why, ""))
-                for key, each in known.items()
-            }
         return [Line(measure, each, group) for (group, measure), each in judged.items()]
 
     # ----- in words
@@ -403,8 +384,13 @@ class Comparison:
             return "regression", f"facts are lost from the states: {self.facts_words}{beside}"
         if self.decision.regression and not self.ungraded:
             return "regression", self._why
-        if self.same_answers and not self.untold:
-            return self._same_answers()
+        if self.same_answers and not self.blind:
+            said = f"all {self.same_answers} answers are byte for byte the same"
+            if self.same_states:
+                return "the same answers", f"nothing was compared: {said}"
+            return "cannot tell", (
+                f"{said}, from states that are not: this reader does not see what differs"
+            )
         doubt = self._doubt()
         return ("cannot tell", doubt) if doubt else ("no regression", self._why)
 
@@ -417,11 +403,11 @@ class Comparison:
                 f"(base {next(without)}, new {next(without)}), which says nothing of the arms; "
                 "grade them again: inspect score LOG"
             )
-        if self.untold:
+        if self.blind:
             return (
-                "the embedded compressor does not read prompts, and the arms differ in nothing "
-                f"else ({', '.join(self.unread[0])}); compress with a model: "
-                "--model-role compressor=MODEL"
+                "the embedded model, which compressed here and reads no prompts, made the same "
+                "states on both sides, so it does not tell these arms apart; compress with a "
+                "model: --model-role compressor=MODEL"
             )
         if self.weak_reader:
             return (
@@ -480,21 +466,6 @@ class Comparison:
             )
         return f"whether knowledge is worse by more than {self.margin:.2f} cannot be told {where}"
 
-    def _same_answers(self) -> tuple[Outcome, str]:
-        detail = f"nothing was compared: all {self.same_answers} answers are byte for byte the same"
-        if not self.same_states:
-            return "cannot tell", (
-                f"all {self.same_answers} answers are byte for byte the same, from states that are "
-                "not: this reader does not see what differs"
-            )
-        expected = self.same_arm and len(self.mechanical) == 2
-        if expected or not any(map(_stands_in, self.sides)):
-            return "the same answers", detail
-        return "cannot tell", (
-            f"the same answers, {detail}; the embedded model, which compressed here, does not tell "
-            "these arms apart: --model-role compressor=MODEL"
-        )
-
 
 def compare(
     base: Arm,
@@ -522,10 +493,6 @@ def compare(
     comparison = Comparison(base, new, controls, differing, margin)
     _ = comparison.knowledge  # raises where there is nothing to compare
     return comparison
-
-
-def _without_spread(difference: Difference) -> Difference:
-    return replace(difference, here=None, elsewhere=None)
 
 
 # ----- what can be random
@@ -609,26 +576,3 @@ def _states_by_unit(side: Arm) -> dict[str, dict[str, float]]:
         unit: {name: count / states.total() for name, count in states.items()}
         for unit, states in found.items()
     }
-
-
-def _unread_changes(base: Arm, new: Arm) -> tuple[list[str], bool]:
-    """Return what differs between two arms that the embedded compressor never read.
-
-    It works on the messages and the budget alone. Of a focus topic it takes note where a strategy
-    hands it over as data.
-
-    Returns:
-        The names, such as ``prompt``, and whether nothing else differs.
-    """
-    names, models = (
-        {side.settings[key] for side in (base, new)} for key in ("compressor", "compressor model")
-    )
-    name = names.pop().removesuffix(SUFFIX)
-    if names or not CALLS_MODEL.get(name) or not all(map(embedded, models)):
-        return [], False
-    unread = {"prompt", "instructions", TEXTS}
-    if name not in _READ_FOCUS:
-        unread.add("focus_topic")
-    changed = [each.removeprefix(ARGUMENT) for each, _, _ in differences(base, new)]
-    unread_settings = [each for each in changed if each in unread]
-    return unread_settings, len(unread_settings) == len(changed)

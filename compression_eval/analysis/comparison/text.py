@@ -72,11 +72,6 @@ def page(comparison: Comparison, *, gate: bool = False) -> list[Section]:
     if gate:
         return sections
     sections.append(_arms(comparison))
-    if comparison.untold and comparison.outcome[0] == "cannot tell":
-        return [
-            *sections,
-            Section("", [["no figure tells these arms apart; --format json has all"]]),
-        ]
     return [*sections, *_details(comparison)]
 
 
@@ -87,16 +82,13 @@ def _decision(comparison: Comparison) -> Iterator[str]:
     yield ": ".join(comparison.outcome)
     base, new = (shown_value(mean, KNOWLEDGE) for mean in (seen.base, seen.new))
     means = f"knowledge (0 to 5): {base} -> {new}"
-    if comparison.untold:
-        yield means
-    else:
-        ruled_out = "" if by.loss_ruled_out else "not "
-        yield (
-            f"{means}, {shown_change(seen.estimate, KNOWLEDGE, margin)}{_p(by.p_value)}; a loss of "
-            f"{margin:.2f} or more is {ruled_out}ruled out{_p(by.p_margin)}"
-        )
-        here, elsewhere = (_NO_INTERVAL.get(shown, shown) for shown in (here, elsewhere))
-        yield f"95 % interval {_HERE}: {here}; {_ELSEWHERE}: {elsewhere}"
+    ruled_out = "" if by.loss_ruled_out else "not "
+    yield (
+        f"{means}, {shown_change(seen.estimate, KNOWLEDGE, margin)}{_p(by.p_value)}; a loss of "
+        f"{margin:.2f} or more is {ruled_out}ruled out{_p(by.p_margin)}"
+    )
+    here, elsewhere = (_NO_INTERVAL.get(shown, shown) for shown in (here, elsewhere))
+    yield f"95 % interval {_HERE}: {here}; {_ELSEWHERE}: {elsewhere}"
     if comparison.elsewhere is not None and not comparison.same_answers:
         verdict = comparison.elsewhere.verdict
         said = {"fails more": "fails more", "cannot tell": "cannot be told"}.get(verdict)
@@ -104,15 +96,14 @@ def _decision(comparison: Comparison) -> Iterator[str]:
         yield f"knowledge for new conversations such as these: {said}"
     if comparison.more is not None:
         yield _what_would_tell(comparison)
-    if not comparison.untold:
-        yield from _beside(comparison)
+    yield from _beside(comparison)
     if comparison.failing is not None and by.verdict != "fails more":
         base, new = map(_failed, comparison.failed)
         chance = "" if by.p_failing is None else f" (p that it fails more {shown_p(by.p_failing)})"
         yield f"failed: base {base}; new {new}{chance}"
     if comparison.base.graders != comparison.new.graders:
         yield "WARNING the graders of base and new differ; grade both alike: inspect score LOG"
-    if not comparison.untold and all(map(no_language_model, comparison.sides)):
+    if all(map(no_language_model, comparison.sides)):
         yield "no language model was involved: a regression check, not what an agent would know"
     if tools := tools_changed(*comparison.sides):
         listed = ", ".join(f"{name} ({old} -> {now})" for name, old, now in tools)
@@ -211,12 +202,6 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         yield (
             f"mechanical compression, the same every time: {' and '.join(comparison.mechanical)}; "
             "only answers and gradings vary there"
-        )
-    unread, nothing_else = comparison.unread
-    if unread and not nothing_else:
-        yield (
-            "the embedded compressor does not read prompts: nothing here tells what the change of "
-            f"{', '.join(unread)} does"
         )
     for side in sides:
         if side.self_graded:
@@ -411,7 +396,7 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
             "failed_as_0": comparison.failing.cost if comparison.failing else None,
             "verdict_for_new_conversations": elsewhere.verdict if elsewhere else None,
             "same_answers": comparison.same_answers,
-            "same_states": comparison.same_states,
+            "same_states": bool(comparison.same_answers) and comparison.same_states,
             "would_tell": asdict(comparison.more) if comparison.more else None,
         },
         "same_arm": comparison.same_arm,
