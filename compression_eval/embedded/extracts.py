@@ -16,7 +16,7 @@ import numpy as np
 from inspect_ai.model import ChatMessage, ChatMessageAssistant
 
 from compression_eval.file_ops.calls import calls_of_messages
-from compression_eval.file_ops.ledger import Inventory, Status, inventory_of
+from compression_eval.file_ops.ledger import Status, inventory_of
 from compression_eval.file_ops.tools import read_calls
 from compression_eval.fixtures.banks import FormatKind
 from compression_eval.fixtures.conversation import content_text
@@ -45,8 +45,8 @@ ANSWER_TOKENS = 300
 LEAST = 0.2
 """Share of a question's terms that must occur in the lines found for them to be an answer."""
 SURE = 0.6
-"""The same where more could be fetched, or where all the lines are of a system prompt."""
-_ROLES = {"user": 1.3, "assistant": 1.1, "tool": 1.0, "call": 0.9, "system": 0.6}
+"""The same where more could be fetched."""
+_ROLES = {"user": 1.3, "assistant": 1.1, "tool": 1.0, "call": 0.9}
 _NEIGHBOUR = 0.4
 
 _FILES = re.compile(
@@ -117,30 +117,18 @@ class Line(NamedTuple):
 
 
 def lines_of(messages: Sequence[ChatMessage]) -> list[Line]:
-    """Return the lines of a conversation that have a word, at most 320 characters each."""
+    """Return the lines that have a word, at most 320 characters each; none of a system prompt."""
     result: list[Line] = []
     for at, message in enumerate(messages):
+        calls = message.tool_calls or [] if isinstance(message, ChatMessageAssistant) else []
         texts = [(str(message.role), content_text(message))]
-        if message.role == "tool" and message.error:
-            texts.append(("tool", message.error.message))
-        if isinstance(message, ChatMessageAssistant):
-            for call in message.tool_calls or []:
-                values = list(leaves(call.arguments))
-                short = " ".join(value for value in values if len(value) <= 120)
-                texts.append(("call", f"{call.function} {short}"))
-                texts.extend(("call", value) for value in values if len(value) > 120)
-        for role, text in texts:
+        texts += [("call", " ".join([call.function, *leaves(call.arguments)])) for call in calls]
+        for role, text in texts if message.role != "system" else []:
             for line in text.splitlines():
-                prose = role in ("user", "assistant", "system")
-                for part in _SENTENCE_END.split(line) if prose else [line]:
+                for part in _SENTENCE_END.split(line) if role in ("user", "assistant") else [line]:
                     pieces = map(str.strip, _PIECE.findall(part))
                     result.extend(Line(at, role, each) for each in pieces if re.search(r"\w", each))
     return result
-
-
-def files_of(messages: Sequence[ChatMessage]) -> Inventory:
-    """Return what became of each file that the tool calls of a conversation touched."""
-    return inventory_of(read_calls(calls_of_messages(messages)).events)
 
 
 class Index:
@@ -148,7 +136,7 @@ class Index:
 
     def __init__(self, messages: Sequence[ChatMessage]) -> None:
         self._lines = lines_of(messages)
-        self._files = files_of(messages)
+        self._files = inventory_of(read_calls(calls_of_messages(messages)).events)
         self._ranking = Bm25([line.text for line in self._lines], b=0.35)
         self._message_of = np.array([line.message for line in self._lines])
         self._roles = np.array([_ROLES[line.role] for line in self._lines], dtype=np.float32)
@@ -208,8 +196,6 @@ def _fits(question: str, found: Sequence[Line], least: float) -> bool:
     """
     sizes = {term: 1 if term.isascii() else 0.5 for term in content_terms(question)}
     held = sum(sizes[term] for term in {t for line in found for t in terms(line.text)} & {*sizes})
-    if all(line.role == "system" for line in found):
-        least = max(least, SURE)
     return held > 0 and held >= least * sum(sizes.values())
 
 
@@ -278,7 +264,7 @@ def _of_lines(lines: Sequence[Line]) -> Iterator[Note]:
 
 
 def _of_files(messages: Sequence[ChatMessage]) -> Iterator[Note]:
-    for path, state in files_of(messages).states.items():
+    for path, state in inventory_of(read_calls(calls_of_messages(messages)).events).states.items():
         if state.status != "read":
             names = f" ({', '.join(state.names)})" if state.names else ""
             yield Note("files", f"{path}: {state.status}{names}"[:320], state.last, 2.0)

@@ -7,8 +7,6 @@ unanswerable, only an answer that says it does not know gets 5. Wrong facts cap 
 
 import json
 import re
-from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -53,78 +51,22 @@ class _Case(BaseModel):
     ground_truth: _Truth
     model_response: str
 
-    @cached_property
-    def text(self) -> Text:
-        return Text(self.model_response)
 
-    @cached_property
-    def facts(self) -> list[tuple[_Fact, bool]]:
-        """Each expected fact that can be looked up, and whether the answer states it."""
-        facts = (fact for fact in self.ground_truth.expected_facts if not fact.derived)
-        return [(fact, self.text.has_any(fact.forms)) for fact in facts]
-
-    def found(self) -> list[bool]:
-        return [hit for _, hit in self.facts]
-
-    def code(self) -> list[bool]:
-        return [hit for fact, hit in self.facts if _CODE.search(fact.fact)]
-
-    def files(self, paths: Iterable[str]) -> list[bool]:
-        """Return for each file whether the answer names it, by its path or its name alone."""
-        return [self.text.has_any([path, path.rsplit("/", 1)[-1]]) for path in paths]
-
-    def statements(self, sentences: Iterable[str]) -> list[bool]:
-        """Return for each sentence whether the answer has most of its words."""
-        said = set(content_terms(self.model_response))
-        wanted = [set(content_terms(sentence)) for sentence in sentences]
-        return [len(each & said) >= _STATEMENT_SHARE * len(each) > 0 for each in wanted]
-
-    def words(self) -> list[bool]:
-        """Return for each word of the reference answer whether the answer has it."""
-        said = set(content_terms(self.model_response))
-        return [word in said for word in set(content_terms(self.ground_truth.reference_answer))]
-
-    def spoiled(self) -> bool:
-        """Return whether the answer has a forbidden value, or a superseded one in place of ours."""
-        forbidden = [form for fact in self.ground_truth.must_not_appear for form in fact.forms]
-        stale = [value for fact, hit in self.facts if not hit for value in fact.superseded]
-        return any(map(self.text.spells, [*forbidden, *stale]))
-
-    def abstains(self) -> bool:
-        """Return whether the answer says that it does not know, in any language of the rubric."""
-        said = self.model_response.casefold()
-        rubrics = (load_rubric(language) for language in ("en", "zh", "ja"))
-        return any(phrase in said for each in rubrics for phrase in each.text.abstention.phrases)
-
-
-_FORMULAS: dict[str, tuple[str, Callable[[_Case, AnswerKey], list[bool]]]] = {
-    "accuracy_factual": ("expected facts", lambda c, _: c.found()),
-    "accuracy_technical": ("facts that are code", lambda c, _: c.code()),
-    "context_conversation_state": ("expected facts", lambda c, _: c.found()),
-    "context_artifact_state": (
-        "files accessed",
-        lambda c, key: c.files({*key.files_created, *key.files_modified, *key.files_read}),
-    ),
-    "artifact_files_created": ("files created", lambda c, key: c.files(key.files_created)),
-    "artifact_files_modified": ("files modified", lambda c, key: c.files(key.files_modified)),
-    "artifact_key_details": ("facts that are code", lambda c, _: c.code()),
-    "completeness_coverage": (
-        "parts of a full answer",
-        lambda c, key: [
-            *c.found(),
-            *c.files([*key.files_created, *key.files_modified]),
-            *c.statements([*key.open_tasks, *key.reasons]),
-        ],
-    ),
-    "completeness_depth": ("words of a reference answer", lambda c, _: c.words()),
-    "continuity_work_state": (
-        "facts and open tasks",
-        lambda c, key: [*c.found(), *c.statements(key.open_tasks)],
-    ),
-    "continuity_todo_state": ("open tasks", lambda c, key: c.statements(key.open_tasks)),
-    "continuity_reasoning": ("reasons", lambda c, key: c.statements(key.reasons)),
+_PARTS: dict[str, tuple[str, ...]] = {
+    "accuracy_factual": ("facts",),
+    "accuracy_technical": ("facts that are code",),
+    "context_conversation_state": ("facts",),
+    "context_artifact_state": ("files created", "files modified", "files read"),
+    "artifact_files_created": ("files created",),
+    "artifact_files_modified": ("files modified",),
+    "artifact_key_details": ("facts that are code",),
+    "completeness_coverage": ("facts", "files created", "files modified", "tasks", "reasons"),
+    "completeness_depth": ("words of the reference answer",),
+    "continuity_work_state": ("facts", "tasks"),
+    "continuity_todo_state": ("tasks",),
+    "continuity_reasoning": ("reasons",),
 }
-"""What the share of each criterion about content is of, and for each part whether it is there."""
+"""What the share of each criterion about content is of."""
 _CAPPED = ("accuracy_factual", "accuracy_technical", "continuity_work_state")
 
 
@@ -139,34 +81,80 @@ def grade(records: list[dict[str, Any]]) -> str:
     """
     fields = {key: value for record in records for key, value in record.items()}
     results = []
+    try:
+        case = _Case.model_validate(fields)
+    except ValidationError:  # a field is missing or has another type
+        case = None
+    held = _held(case.ground_truth, case.model_response) if case else {}
     for criterion in fields.get("rubric_criteria") or []:
-        try:
-            score, reason = _outcome(criterion, _Case.model_validate(fields))
-        except ValidationError:  # a field is missing or has another type
-            score, reason = None, "The request holds no answer with its ground truth."
+        score, reason = None, "The request holds no answer with its ground truth."
+        if case:
+            score, reason = _outcome(criterion, case, held)
         results.append({"criterionId": criterion, "score": score, "reasoning": reason})
     return json.dumps({"criterionResults": results}, ensure_ascii=False)
 
 
-def _outcome(criterion: str, case: _Case) -> tuple[float | None, str]:
+def _outcome(criterion: str, case: _Case, known: dict[str, list[bool]]) -> tuple[float | None, str]:
     """Return a score from 0 to 5, None if there is none, and the reason."""
-    truth = case.ground_truth
+    truth, answer = case.ground_truth, case.model_response
     if criterion == "instruction_format":
-        return format_score(case.model_response, truth.requested_format)
+        return format_score(answer, truth.requested_format)
     if criterion == "instruction_constraints":
-        return constraint_score(case.model_response, truth.standing_constraint)
-    if truth.unanswerable and criterion in _FORMULAS:
-        right = case.abstains() and not case.spoiled()
+        return constraint_score(answer, truth.standing_constraint)
+    if truth.unanswerable:
+        right = _abstains(answer) and not _spoiled(truth, Text(answer))
         return MAX_SCORE * right, "Only not to know is right here."
-    what, parts = _FORMULAS.get(criterion, ("that this criterion has a formula for", _nothing))
-    held = parts(case, truth.answer_key)
+    counted = _PARTS.get(criterion, ())
+    held = [hit for name in counted for hit in known[name]]
     if not held:
-        return None, f"The ground truth lists no {what}."
+        return None, f"The ground truth lists no {' or '.join(counted) or 'part of this'}."
     score = MAX_SCORE * sum(held) / len(held)
-    if score > _CAP and criterion in _CAPPED and case.spoiled():
+    if score > _CAP and criterion in _CAPPED and _spoiled(truth, Text(answer)):
         return _CAP, f"At most {_CAP:g} because of superseded or forbidden facts."
-    return round(score, 2), f"{sum(held)} of {len(held)} {what} found."
+    return round(score, 2), f"{sum(held)} of {len(held)} {' and '.join(counted)} found."
 
 
-def _nothing(_case: _Case, _key: AnswerKey) -> list[bool]:
-    return []
+def _held(truth: _Truth, answer: str) -> dict[str, list[bool]]:
+    """Return for each kind of part what the truth lists, and whether the answer has it.
+
+    A file counts by its path or its name alone, a task or reason by most of its words.
+    """
+    text, said, key = Text(answer), set(content_terms(answer)), truth.answer_key
+    facts = [fact for fact in truth.expected_facts if not fact.derived]
+
+    def files(paths: list[str]) -> list[bool]:
+        return [text.has_any([path, path.rsplit("/", 1)[-1]]) for path in paths]
+
+    def statements(sentences: list[str]) -> list[bool]:
+        wanted = [set(content_terms(sentence)) for sentence in sentences]
+        return [len(each & said) >= _STATEMENT_SHARE * len(each) > 0 for each in wanted]
+
+    return {
+        "facts": [text.has_any(fact.forms) for fact in facts],
+        "facts that are code": [
+            text.has_any(fact.forms) for fact in facts if _CODE.search(fact.fact)
+        ],
+        "files created": files(key.files_created),
+        "files modified": files(key.files_modified),
+        "files read": files(key.files_read),
+        "tasks": statements(key.open_tasks),
+        "reasons": statements(key.reasons),
+        "words of the reference answer": [
+            word in said for word in set(content_terms(truth.reference_answer))
+        ],
+    }
+
+
+def _spoiled(truth: _Truth, text: Text) -> bool:
+    """Return whether a forbidden value is there, or a superseded one in place of the current."""
+    forbidden = [form for fact in truth.must_not_appear for form in fact.forms]
+    missed = [fact for fact in truth.expected_facts if not text.has_any(fact.forms)]
+    stale = [value for fact in missed for value in fact.superseded]
+    return any(map(text.spells, [*forbidden, *stale]))
+
+
+def _abstains(answer: str) -> bool:
+    """Return whether an answer says that it does not know, in any language of the rubric."""
+    rubrics = (load_rubric(language) for language in ("en", "zh", "ja"))
+    phrases = (phrase for rubric in rubrics for phrase in rubric.text.abstention.phrases)
+    return any(phrase in answer.casefold() for phrase in phrases)

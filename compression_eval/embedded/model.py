@@ -48,15 +48,9 @@ _ORDER = re.compile(
     r"|(?:总结|概括)[^。？]{0,12}(?:对话|会话)|会話[^。？]{0,12}要約",
     re.IGNORECASE,
 )
-_INSTRUCTIONS = 1_200
-"""Characters of a request with instructions; a shorter one is a question."""
 _UNKNOWN = "The context does not contain this."
-_MAX_READ = 3
-"""Messages that are read of those that a search finds."""
 _MAX_INDICES = 24
 """Conversations whose indices are kept: those of a run's current states."""
-_FRAME = 4
-"""Tokens of a message beside its text."""
 _SUMMARY_TOKENS = 1_200
 """Tokens of a summary if the request names no budget."""
 _HEADINGS = 60
@@ -107,7 +101,7 @@ class EmbeddedAPI(ModelAPI):
         else:
             offered = set() if tool_choice == "none" else {tool.name for tool in tools}
             output = self._reply(input, offered)
-        read = sum(estimate_tokens(message_text(message)) + _FRAME for message in input)
+        read = sum(estimate_tokens(message_text(message)) for message in input)
         written = estimate_tokens(message_text(output.message))
         output.usage = ModelUsage(
             input_tokens=read, output_tokens=written, total_tokens=read + written
@@ -137,7 +131,7 @@ class EmbeddedAPI(ModelAPI):
             return _calling(
                 *(
                     ToolCall(f"fetch-{n}", "read_message", {"number": number})
-                    for n, number in enumerate(numbers[:_MAX_READ], 1)
+                    for n, number in enumerate(numbers[:3], 1)
                 )
             )
         answer = answer or self._answer(history, question, LEAST)
@@ -173,7 +167,7 @@ def _parts(message: ChatMessage) -> list[str]:
 def _asks_for_summary(request: str, records: Sequence[Record]) -> bool:
     if any("budget_tokens" in record for record in records) or _ORDER.search(request):
         return True
-    return len(request) >= _INSTRUCTIONS and len(_SPEAKS_OF.findall(request)) > 2
+    return len(request) >= 1_200 and len(_SPEAKS_OF.findall(request)) > 2
 
 
 def json_lines(text: str) -> list[Record]:
@@ -219,10 +213,10 @@ def messages_in(records: Iterable[Record]) -> list[ChatMessage]:
     return messages
 
 
-def budget_of(records: Iterable[Record]) -> int | None:
-    """Return the budget that a request states, in tokens; None if it states none."""
+def _budget(records: Iterable[Record]) -> int:
+    """Return the tokens for the notes of a summary, without its headings."""
     stated = (record.get("budget_tokens") for record in records)
-    return next((n for n in stated if type(n) is int and n > 0), None)
+    return next((n for n in stated if isinstance(n, int)), _SUMMARY_TOKENS) - _HEADINGS
 
 
 def _text(records: Iterable[Record], *keys: str) -> str:
@@ -240,7 +234,7 @@ def _summary(messages: Sequence[ChatMessage], records: Sequence[Record]) -> str:
         elif line.startswith("- "):
             earlier.append(Note(section, line[2:], -1, 2.0))
     new = notes(messages, _text(records, "focus_topic"))
-    kept = within([*earlier, *new], (budget_of(records) or _SUMMARY_TOKENS) - _HEADINGS)
+    kept = within([*earlier, *new], _budget(records))
     blocks = []
     for section in SECTIONS:
         lines = [f"- {note.text}" for note in kept if note.section == section] or ["(none)"]
@@ -256,11 +250,11 @@ def _operations(records: Sequence[Record]) -> str:
         for section, own in record.get("current_summary", {}).get("sections", {}).items()
         for entry in own
     ]
-    budget = budget_of(records) or _SUMMARY_TOKENS
+    budget = _budget(records)
     room = max(budget - sum(estimate_tokens(each["text"]) for _, each in entries), budget // 3)
     operations: list[dict[str, str]] = []
     new = notes(messages_in(records), _text(records, "focus_topic"))
-    for note in within(new, room - _HEADINGS):
+    for note in within(new, room):
         like = next((each for each in entries if _alike(note, each[0], each[1]["text"])), None)
         if like is None:
             operations.append({"op": "add", "section": note.section, "text": note.text})
