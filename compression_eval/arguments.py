@@ -177,8 +177,6 @@ class ArgumentFields(BaseModel):
     ] = False
     """Whether the model then answers once more with tools that look at the history and its files
     before the cut; or the limits, as ``{calls: 8, tokens: 20000}``."""
-    """How many answers of known worth are graded too, so that a change of the grader can be told
-    from one of the arm; at most one for each sample of an epoch."""
 
     @field_validator("criteria", "grader_context", "state_facts", "language", mode="before")
     @classmethod

@@ -1,5 +1,7 @@
 """How Inspect's viewer shows the samples of this eval."""
 
+from collections.abc import Sequence
+
 from inspect_ai.viewer import (
     SampleScoreView,
     ScoreColorScale,
@@ -54,7 +56,6 @@ def viewer_config(
     share = ScoreColorScale(palette="good-high", min=0, max=1)
     score = TaskSamplesColumn.score
     columns = [
-        *(TaskSamplesColumn(id=name) for name in ("sampleStatus", "sampleId", "epoch")),
         *([score("qualification")] if verdicts else []),
         *(score("six_dimensions", name) for name in _DIMENSIONS),
         score("fact_retention", "fact_recall"),
@@ -66,15 +67,12 @@ def viewer_config(
         score("compression", "tokens_retained"),
         score("fact_retention", "fact_violations"),
         score("compression", "failed_states"),
-        *(TaskSamplesColumn(id=name, visible=False) for name in _HIDDEN),
     ]
-    view = TaskSamplesView(
-        name="Probes",
-        columns=columns,
-        sort=[TaskSamplesSort(column="sampleId", dir="asc")],
-        multiline=False,
-        compact_scores=True,
-        score_labels={
+    return rows(
+        "Probes",
+        columns,
+        trusted=trusted,
+        labels={
             **_DIMENSIONS,
             "fact_recall": "facts in answer",
             "fact_survival": "facts in state",
@@ -86,7 +84,7 @@ def viewer_config(
             "failed_states": "failed",
             **({"qualification": "qualified"} if verdicts else {}),
         },
-        score_color_scales={
+        scales={
             **dict.fromkeys(_DIMENSIONS, grade),
             **dict.fromkeys(("fact_recall", "fact_survival", "fact_agreement"), share),
             **({"recall_after": share, "knowledge_after": grade} if refetch else {}),
@@ -94,6 +92,36 @@ def viewer_config(
             "tokens_removed": ScoreColorScale(palette="neutral", min=0, max=1),
             **({"qualification": share} if verdicts else {}),
         },
+    )
+
+
+def rows(
+    name: str,
+    columns: Sequence[TaskSamplesColumn],
+    *,
+    labels: dict[str, str],
+    scales: dict[str, ScoreColorScale],
+    trusted: bool,
+) -> ViewerConfig:
+    """Return one row per sample.
+
+    Args:
+        name: Of the view.
+        columns: Of the scores, in order; what tells the sample stands before them.
+        labels: Heads of the scores' columns.
+        scales: Colours of the scores.
+        trusted: As for `viewer_config`.
+    """
+    leading = (TaskSamplesColumn(id=name) for name in ("sampleStatus", "sampleId", "epoch"))
+    hidden = (TaskSamplesColumn(id=name, visible=False) for name in _HIDDEN)
+    view = TaskSamplesView(
+        name=name,
+        columns=[*leading, *columns, *hidden],
+        sort=[TaskSamplesSort(column="sampleId", dir="asc")],
+        multiline=False,
+        compact_scores=True,
+        score_labels=labels,
+        score_color_scales=scales,
         color_scales_enabled=True,
     )
     return ViewerConfig(

@@ -1,11 +1,18 @@
-"""Answers with the scores that a careful reader gives them, loaded from files and checked."""
+"""Answers with the scores that a careful reader gives them, loaded from files and checked.
 
+Each has a kind, which says how it may mislead a grader (`Traps`); of most there are variants that
+must not move a score.
+"""
+
+import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import yaml
 from pydantic import Field
 
 from compression_eval.errors import DataError, shorten
@@ -18,6 +25,8 @@ from compression_eval.fixtures.models import Language, NonEmpty, Strict
 from compression_eval.grading.judgement import abstained
 from compression_eval.grading.rubric import (
     OVERALL,
+    Criterion,
+    Rubric,
     dimension_scores,
     load_rubric,
     overall,
@@ -43,6 +52,14 @@ Kind = Literal[
     "constraint_broken",
     "recorded",
 ]
+
+Variant = Literal["original", "criteria_reversed", "padded", "method_named", "language_swapped"]
+"""Changes to a grading request that must not move a score."""
+
+ORIGINAL: Variant = "original"
+
+_OTHER_LANGUAGE: dict[Language, Language] = {"en": "zh", "zh": "ja", "ja": "en"}
+_ROUNDING = 1e-9
 
 _WHOLE = ("perfect", "lucky_guess", "wrong_format")
 """Kinds of answers that hold everything the probe expects."""
@@ -212,3 +229,98 @@ def shown_state(fixture: str) -> StateRecord:
     return StateRecord(
         state_id=f"calibration-{fixture}", status="ok", message_count=1, regions=["summary"]
     )
+
+
+class Trap(Strict):
+    """The direction and criteria in which a kind of answer misleads graders."""
+
+    direction: Literal["up", "down"]
+    """``up`` is too lenient, ``down`` too harsh."""
+    criteria: list[NonEmpty] = Field(min_length=1)
+    """Criteria that it affects, if they are graded."""
+
+
+class Traps(Strict):
+    """The trap in each kind of answer."""
+
+    off_by: float = Field(gt=0)
+    """Minimum error, in points of the rubric, that counts as falling for it."""
+    traps: dict[Kind, Trap | None]
+
+
+@functools.cache
+def traps() -> Traps:
+    """Return the trap in each kind of answer."""
+    return Traps.model_validate(_data("traps.yaml"))
+
+
+def sprung(kind: Kind, scores: Mapping[str, float], reference: Mapping[str, float]) -> bool | None:
+    """Return whether a grader fell for the trap in an answer.
+
+    Args:
+        kind: What is special about the answer.
+        scores: The grader's, 0 to 5, by criterion id; those without a value left out.
+        reference: The careful reader's.
+
+    Returns:
+        None if the answer is no trap, or the grader gave no value for the affected criteria.
+    """
+    trap = traps().traps[kind]
+    if trap is None:
+        return None
+    sign = 1 if trap.direction == "up" else -1
+    aimed = [name for name in trap.criteria if name in scores and name in reference]
+    if not aimed:
+        return None
+    return any(
+        sign * (scores[name] - reference[name]) >= traps().off_by - _ROUNDING for name in aimed
+    )
+
+
+def variants_of(probe: Probe, kind: Kind) -> list[Variant]:
+    """Return the changes that leave an answer's worth unchanged.
+
+    Padding breaks a requested format, and turns an abstention into an answer.
+
+    Args:
+        probe: What was asked.
+        kind: What is special about the answer.
+    """
+    variants: list[Variant] = ["criteria_reversed", "language_swapped"]
+    if probe.format is None and kind not in ("abstention", "refetch"):
+        variants += ["padded", "method_named"]
+    return variants
+
+
+def varied_answer(answer: str, variant: Variant, language: Language) -> str:
+    """Return the answer that the grader is shown.
+
+    Args:
+        answer: The answer in the set.
+        variant: The change.
+        language: The fixture's language.
+    """
+    if variant not in ("padded", "method_named"):
+        return answer
+    text: str = _data("variants.yaml")[language][variant]
+    return text.replace("{answer}", answer)
+
+
+def varied_rubric(
+    probe: Probe, variant: Variant, language: Language
+) -> tuple[Rubric, Sequence[Criterion]]:
+    """Return the rubric and the criteria, in the order of the request.
+
+    Args:
+        probe: What was asked.
+        variant: The change.
+        language: The language to grade in, if it is not swapped.
+    """
+    rubric = load_rubric(_OTHER_LANGUAGE[language] if variant == "language_swapped" else language)
+    criteria = rubric.criteria_for(probe)
+    return rubric, criteria[::-1] if variant == "criteria_reversed" else criteria
+
+
+@functools.cache
+def _data(name: str) -> Any:
+    return yaml.safe_load((files(__package__) / name).read_text(encoding="utf-8"))

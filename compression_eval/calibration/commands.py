@@ -14,20 +14,19 @@ from inspect_ai.scorer import Score
 from pydantic import ValidationError
 
 from compression_eval.analysis.logs import reading
-from compression_eval.calibration.agreement import agreement
-from compression_eval.calibration.cases import (
+from compression_eval.calibration.scoring import (
     KEYS,
     Case,
     GraderScores,
     LoggedScores,
     Reference,
+    agreement,
     moved,
 )
 from compression_eval.calibration.task import MARK
 from compression_eval.errors import DataError, NotFoundError, describe_validation_error
 from compression_eval.fixtures.finding_files import local_path
 from compression_eval.fixtures.writing import versioned_json
-from compression_eval.grading.rubric import OVERALL
 from compression_eval.terminal import CleanCommand
 from compression_eval.text.printable import printable
 from compression_eval.text.tables import Table, table_lines
@@ -55,17 +54,12 @@ def grader(logs: tuple[str, ...], form: str) -> None:
     answers have a second reader's scores, that reader's agreement is printed too: a grader that
     is as near as that is as good as a reader.
     """
-    results = [result for log in _logs(logs) for result in _results(log)]
+    found = [_data(result) for log in _logs(logs) for result in _results(log)]
     if form == "json":
-        data = [_data(result) for result in results]
-        click.echo(versioned_json({"graders": data}), nl=False)
+        click.echo(versioned_json({"graders": found}), nl=False)
         return
-    for number, result in enumerate(results):
-        if number:
-            click.echo()
-        for line in _lines(result):
-            click.echo(line)
-    if not any(case.scores for result in results for case in result.cases):
+    click.echo("\n\n".join("\n".join(_lines(data)) for data in found))
+    if all(data["failures"] == data["gradings"] for data in found):
         raise DataError("no answer was graded")
 
 
@@ -95,26 +89,15 @@ class GraderResult:
         """The unchanged answers."""
         return [case for case in self.cases if case.original]
 
-    @property
-    def original_after_rules(self) -> list[Case]:
-        """The unchanged answers, with the scores that a real run would count."""
-        return [case for case in self.after_rules if case.original]
-
-    @property
-    def second_reader(self) -> list[Case]:
-        """The unchanged answers that have a second reader's scores, with these as the grader's."""
-        return [each for case in self.originals if (each := case.second_reader()).scores]
-
-    def traps(self) -> dict[str, tuple[int, list[str]]]:
+    def traps(self) -> dict[str, dict[str, Any]]:
         """Return by kind the number of traps with a value, and those it fell for."""
-        set_: dict[str, list[Case]] = {}
+        found: dict[str, dict[str, Any]] = {}
         for case in self.originals:
             if case.fell is not None:
-                set_.setdefault(case.reference.kind, []).append(case)
-        return {
-            kind: (len(cases), [case.reference.item for case in cases if case.fell])
-            for kind, cases in set_.items()
-        }
+                of_kind = found.setdefault(case.reference.kind, {"answers": 0, "sprung": []})
+                of_kind["answers"] += 1
+                of_kind["sprung"] += [case.reference.item] if case.fell else []
+        return found
 
 
 def _logs(paths: Sequence[str]) -> Iterator[EvalLog]:
@@ -188,98 +171,13 @@ def _logged(where: str, score: Score) -> LoggedScores:
         raise DataError(describe_validation_error(where, error)) from error
 
 
-def _lines(result: GraderResult) -> Iterator[str]:
-    """Yield the lines about one grader: agreement, traps, and variants if there were any."""
-    yield f"Grader: {printable(result.name, 200)}"
-    yield f"Log: {printable(local_path(result.log), 400)}"
-    settings = ", ".join(f"{name}={value}" for name, value in result.parameters.items())
-    rubrics = ", ".join(f"{name} {digest[:12]}" for name, digest in sorted(result.rubrics.items()))
-    yield printable(
-        f"Parameters: {settings or 'the provider’s own'}; rubric: {rubrics}; "
-        f"context: {', '.join(sorted(result.contexts))}; task version: {result.version}",
-        600,
-    )
-    if failed := result.failures.total():
-        (reason, _), *others = result.failures.most_common()
-        why = printable(f"{reason}{' and others' if others else ''}", 400)
-        yield f"Without a usable reply: {failed} of {len(result.cases)} gradings ({why})"
-        if failed == len(result.cases):
-            return
-    yield ""
-    yield from table_lines(_agreement(result))
-    yield ""
-    if result.second_reader:
-        yield "A second reader, who marked the answers without seeing these marks, is off by:"
-        yield from table_lines(_second_reader(result))
-        yield ""
-    yield from table_lines(_traps(result), longest=200)
-    variants = _variants(result)
-    if variants.rows:
-        yield ""
-        yield "How far a change that should not count moves the scores, in points:"
-        yield from table_lines(variants)
-
-
-def _agreement(result: GraderResult) -> Table:
-    heads = ["dimension", "answers", "error", "bias", "Spearman", "kappa", "95 % interval"]
-    heads += ["error after rules"] if result.after_rules else []
-    rows = []
-    for key in KEYS:
-        measured = agreement(result.originals, key)
-        row = [
-            key,
-            str(measured.answers),
-            _number(measured.error),
-            _number(measured.bias, signed=True),
-            _number(measured.rank),
-            _number(measured.kappa),
-            "-" if math.isnan(measured.low) else f"{measured.low:.2f} to {measured.high:.2f}",
-        ]
-        if result.after_rules:
-            row.append(_number(agreement(result.original_after_rules, key).error))
-        rows.append(row)
-    return Table(heads, rows)
-
-
-def _second_reader(result: GraderResult) -> Table:
-    both = [case for case in result.originals if case.scores and case.reference.second_scores]
-    heads = ["dimension", "answers", "error", "bias", "kappa", "grader's error on these"]
-    rows = []
-    for key in KEYS:
-        m = agreement([case.second_reader() for case in both], key)
-        row = [str(m.answers), _number(m.error), _number(m.bias, signed=True), _number(m.kappa)]
-        rows.append([key, *row, _number(agreement(both, key).error)])
-    return Table(heads, rows)
-
-
-def _traps(result: GraderResult) -> Table:
-    traps = result.traps()
-    rows = [
-        [kind, f"{len(fell)} of {number}", ", ".join(fell)]
-        for kind, (number, fell) in traps.items()
-    ]
-    fallen = sum(len(fell) for _, fell in traps.values())
-    whole = ["all", f"{fallen} of {sum(number for number, _ in traps.values())}", ""]
-    return Table(["trap", "sprung", "answers that it fell for"], [*rows, whole], texts=(2,))
-
-
-def _variants(result: GraderResult) -> Table:
-    rows = []
-    for variant, shifts in moved(result.cases).items():
-        whole, *means = [_number(_mean(shifts[key])) for key in KEYS]
-        most = _number(max(shifts[OVERALL], default=math.nan))
-        rows.append([variant, str(len(shifts[OVERALL])), whole, most, *means])
-    return Table(["variant", "answers", "overall, mean", "overall, most", *KEYS[1:]], rows)
-
-
 def _data(result: GraderResult) -> dict[str, Any]:
     """Return a result as data for JSON; missing values are null."""
-    compared: dict[str, dict[str, Any]] = {}
-    for key in KEYS:
-        compared[key] = asdict(agreement(result.originals, key))
-        if result.after_rules:
-            after = agreement(result.original_after_rules, key)
-            compared[key]["error_after_rules"] = after.error
+    after = [case for case in result.after_rules if case.original]
+    second = [each for case in result.originals if (each := case.second_reader()).scores]
+    compared = _compared(result.originals)
+    for key, values in _compared(after).items() if after else ():
+        compared[key]["error_after_rules"] = values["error"]
     return {
         "grader": result.name,
         "log": result.log,
@@ -289,36 +187,90 @@ def _data(result: GraderResult) -> dict[str, Any]:
         "grader_context": sorted(result.contexts),
         "gradings": len(result.cases),
         "failures": result.failures.total(),
-        "agreement": {key: _without_nan(values) for key, values in compared.items()},
-        "second_reader": {
-            key: _without_nan(asdict(agreement(result.second_reader, key))) for key in KEYS
-        }
-        if result.second_reader
-        else None,
-        "traps": {
-            kind: {"answers": number, "sprung": fell}
-            for kind, (number, fell) in result.traps().items()
-        },
+        "reasons": dict(result.failures.most_common()),
+        "agreement": compared,
+        "second_reader": _compared(second) if second else None,
+        "traps": result.traps(),
         "moved": {
-            variant: _without_nan({key: _mean(shifts[key]) for key in KEYS})
+            variant: {key: statistics.fmean(own) if own else None for key, own in shifts.items()}
             for variant, shifts in moved(result.cases).items()
         },
     }
 
 
-def _mean(values: Sequence[float]) -> float:
-    return statistics.fmean(values) if values else math.nan
-
-
-def _without_nan(values: dict[str, Any]) -> dict[str, Any]:
+def _compared(cases: Sequence[Case]) -> dict[str, dict[str, Any]]:
     return {
-        name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in values.items()
+        key: {
+            name: None if math.isnan(value) else value
+            for name, value in asdict(agreement(cases, key)).items()
+        }
+        for key in KEYS
     }
 
 
-def _number(value: float, *, signed: bool = False) -> str:
-    if math.isnan(value):
+def _lines(data: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines about one grader: agreement, traps, and variants if there were any."""
+    yield f"Grader: {printable(data['grader'], 200)}"
+    yield f"Log: {printable(local_path(data['log']), 400)}"
+    settings = ", ".join(f"{name}={value}" for name, value in data["parameters"].items())
+    rubrics = ", ".join(f"{name} {it[:12]}" for name, it in sorted(data["rubric_digests"].items()))
+    yield printable(
+        f"Parameters: {settings or 'the provider’s own'}; rubric: {rubrics}; "
+        f"context: {', '.join(data['grader_context'])}; task version: {data['task_version']}",
+        600,
+    )
+    if failed := data["failures"]:
+        reason, *others = data["reasons"]
+        why = printable(f"{reason}{' and others' if others else ''}", 400)
+        yield f"Without a usable reply: {failed} of {data['gradings']} gradings ({why})"
+        if failed == data["gradings"]:
+            return
+    yield ""
+    yield from table_lines(_agreement(data["agreement"]))
+    yield ""
+    if data["second_reader"]:
+        yield "A second reader, who marked the answers without seeing these marks, is off by:"
+        yield from table_lines(_agreement(data["second_reader"]))
+        yield ""
+    traps = data["traps"].items()
+    sprung = [
+        [kind, f"{len(each['sprung'])} of {each['answers']}", ", ".join(each["sprung"])]
+        for kind, each in traps
+    ]
+    whole = [sum(len(each["sprung"]) for _, each in traps), sum(e["answers"] for _, e in traps)]
+    heads = ["trap", "sprung", "answers that it fell for"]
+    rows = [*sprung, ["all", f"{whole[0]} of {whole[1]}", ""]]
+    yield from table_lines(Table(heads, rows, texts=(2,)), longest=200)
+    if data["moved"]:
+        yield ""
+        yield "How far a change that should not count moves the scores, in points:"
+        rows = [[name, *map(_number, means.values())] for name, means in data["moved"].items()]
+        yield from table_lines(Table(["variant", *KEYS], rows))
+
+
+def _agreement(compared: dict[str, dict[str, Any]]) -> Table:
+    heads = ["dimension", "answers", "error", "bias", "Spearman", "kappa", "95 % interval"]
+    after = any("error_after_rules" in each for each in compared.values())
+    rows = []
+    for key, each in compared.items():
+        interval = f"{_number(each['low'])} to {_number(each['high'])}"
+        rows.append(
+            [
+                key,
+                str(each["answers"]),
+                _number(each["error"]),
+                _number(each["bias"], signed=True),
+                _number(each["rank"]),
+                _number(each["kappa"]),
+                "-" if each["low"] is None else interval,
+                *([_number(each["error_after_rules"])] if after else []),
+            ]
+        )
+    return Table([*heads, *(["error after rules"] if after else [])], rows)
+
+
+def _number(value: float | None, *, signed: bool = False) -> str:
+    if value is None:
         return "-"
     # Without the sign of a zero.
     return f"{value + 0.0:+.2f}" if signed else f"{round(value, 2) + 0.0:.2f}"

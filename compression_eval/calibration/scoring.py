@@ -1,21 +1,37 @@
-"""The scorer that has the grader grade an answer and compares the scores, and its metric."""
+"""How far graders are off on answers with known scores: a scorer and its metric.
+
+A sample is one answer with a careful reader's scores (`Reference`), as it stands or in a variant
+that must not move a score. `grader_calibration` has the graders judge it; `calibration` sums up
+their agreement with the reader, the traps in the answers that they fell for, and how far variants
+moved their scores. ``compression-eval grader`` makes its tables from the same `Case` objects.
+"""
 
 import math
 import statistics
-from typing import Any, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
 
-from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
+from inspect_ai.scorer import (
+    Metric,
+    SampleScore,
+    Score,
+    Scorer,
+    Target,
+    Value,
+    metric,
+    scorer,
+)
 from inspect_ai.solver import TaskState
+from pydantic import BaseModel, Field
 
-from compression_eval.calibration.agreement import agreement
-from compression_eval.calibration.answers import by_key
-from compression_eval.calibration.cases import (
-    KEYS,
-    Case,
-    GraderScores,
-    Reference,
-    case_of,
-    moved,
+from compression_eval.calibration.answers import (
+    ORIGINAL,
+    Kind,
+    ScoreValue,
+    Variant,
+    by_key,
+    sprung,
     varied_rubric,
 )
 from compression_eval.errors import DataError
@@ -28,9 +44,249 @@ from compression_eval.grading.panel import (
     graders_for,
 )
 from compression_eval.grading.request import GraderContext, GradingRequest, grading_request
-from compression_eval.grading.rubric import OVERALL, rubric_digest
+from compression_eval.grading.rubric import (
+    OVERALL,
+    rubric_digest,
+    structure,
+)
 from compression_eval.record import Recorded, nothing_recorded, read_sample
 from compression_eval.text.markdown import number, table
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+KEYS: tuple[str, ...] = (OVERALL, *structure().dimensions)
+"""Scores that are compared with the reference: overall and each dimension."""
+
+
+class Reference(BaseModel):
+    """The answer's reference in a sample's metadata."""
+
+    item: str
+    """Id of the answer with its fixture; the same for all variants."""
+    fixture: str
+    kind: Kind
+    variant: Variant
+    language: Language
+    scores: dict[str, float]
+    """The careful reader's, by criterion id."""
+    second_scores: dict[str, float] | None = None
+    """A second reader's; none in older logs and in sets without."""
+    why: str
+
+
+class GraderScores(BaseModel):
+    """One grader's scores, as a score's metadata holds them."""
+
+    model: str
+    parameters: dict[str, object] = Field(default_factory=dict)
+    attempts: int = 0
+    failure: str = ""
+    scores: dict[str, ScoreValue] = Field(default_factory=dict)
+    """By criterion id; criteria without a value are left out."""
+
+
+class LoggedScores(BaseModel):
+    """The part of a score's metadata that results are made of."""
+
+    scores: dict[str, ScoreValue] = Field(default_factory=dict)
+    """The graders' medians, by criterion id; empty if all failed."""
+    after_rules: dict[str, ScoreValue] = Field(default_factory=dict)
+    """What a real run would count."""
+    graders: list[GraderScores] = Field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One answer with its reference scores and a grader's scores."""
+
+    reference: Reference
+    scores: Mapping[str, float]
+    """The grader's, by criterion id; empty if it failed."""
+
+    @property
+    def original(self) -> bool:
+        """Whether the answer is unchanged from the set."""
+        return self.reference.variant == ORIGINAL
+
+    @property
+    def fell(self) -> bool | None:
+        """Whether the grader fell for the trap in the answer; see `sprung`."""
+        return sprung(self.reference.kind, self.scores, self.reference.scores)
+
+    def compared(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the grader's and reference's scores by key, over the criteria that both have.
+
+        Otherwise a grader that omits criteria would be compared with means over other criteria.
+        """
+        return _over_both(self.scores, self.reference.scores)
+
+    def second_reader(self) -> "Case":
+        """Return the case of a second reader's scores in place of the grader's."""
+        return Case(self.reference, self.reference.second_scores or {})
+
+
+def case_of(item: SampleScore) -> Case | None:
+    """Return the case of a sample's score; None if it has none."""
+    scores = (item.score.metadata or {}).get("scores")
+    if not isinstance(scores, dict) or not item.sample_metadata:
+        return None
+    return Case(
+        Reference.model_validate(item.sample_metadata),
+        {str(name): float(value) for name, value in scores.items()},
+    )
+
+
+def _over_both(
+    one: Mapping[str, float], other: Mapping[str, float]
+) -> tuple[dict[str, float], dict[str, float]]:
+    both = [name for name in other if name in one]
+    return by_key({name: one[name] for name in both}), by_key({name: other[name] for name in both})
+
+
+def moved(cases: Sequence[Case]) -> dict[Variant, dict[str, list[float]]]:
+    """Return how far each variant's score is from the original's, by variant and key.
+
+    Returns:
+        For each variant and key, one difference per answer with a value in both forms: variant
+        minus original, in points, as an absolute value.
+    """
+    originals = {case.reference.item: case for case in cases if case.original and case.scores}
+    result: dict[Variant, dict[str, list[float]]] = {}
+    for case in cases:
+        base = originals.get(case.reference.item)
+        if case.original or base is None or not case.scores:
+            continue
+        shifts = result.setdefault(case.reference.variant, {key: [] for key in KEYS})
+        before, after = _over_both(base.scores, case.scores)
+        for key in KEYS:
+            if not math.isnan(shift := abs(after[key] - before[key])):
+                shifts[key].append(shift)
+    return result
+
+
+RESAMPLES = 2000
+LEVEL = 0.95
+_SEED = 20_260_307
+_MIN_ANSWERS = 3
+"""Minimum answers for anything but the error."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """One dimension, over the answers that both scored, 0 to 5."""
+
+    answers: int
+    error: float
+    """Mean absolute error, in points; NaN without answers."""
+    bias: float
+    """Mean of grader minus reference, in points; above 0 the grader is lenient."""
+    rank: float
+    """Spearman's rank correlation; NaN if one side gives only one score."""
+    kappa: float
+    """Quadratic weighted kappa; NaN if both give only one and the same score."""
+    low: float
+    """Lower limit of its 95 % interval, by bootstrap over answers."""
+    high: float
+
+
+def agreement(cases: Sequence[Case], key: str) -> Agreement:
+    """Compare a grader's scores with the references, over answers with both.
+
+    Args:
+        cases: Graded answers.
+        key: The overall score or a dimension.
+    """
+    both = [case.compared() for case in cases]
+    return compare([grades[key] for grades, _ in both], [right[key] for _, right in both])
+
+
+def compare(grader: Sequence[float], reference: Sequence[float]) -> Agreement:
+    """Compare a grader with the reference, answer by answer.
+
+    Args:
+        grader: The grader's scores; NaN, for a missing score, is left out.
+        reference: The careful reader's scores, of the same length; NaN is left out too.
+
+    Raises:
+        ValueError: The lengths differ.
+    """
+    import numpy as np
+
+    pairs = [
+        (x, y)
+        for x, y in zip(grader, reference, strict=True)
+        if not (math.isnan(x) or math.isnan(y))
+    ]
+    if not pairs:
+        nan = math.nan
+        return Agreement(0, nan, nan, nan, nan, nan, nan)
+    grades, right = (np.asarray(side, dtype=np.float64) for side in zip(*pairs, strict=True))
+    low, high = _interval(grades, right)
+    return Agreement(
+        answers=len(pairs),
+        error=float(np.abs(grades - right).mean()),
+        bias=float((grades - right).mean()),
+        rank=_rank_correlation(grades, right),
+        kappa=float(_kappa(grades[None, :], right[None, :])[0]),
+        low=low,
+        high=high,
+    )
+
+
+def _kappa(grades: "Floats", right: "Floats") -> "Floats":
+    """Return the quadratic weighted kappa of each row.
+
+    1 - observed / expected squared difference, where expected pairs every score of one side with
+    every one of the other. In terms of moments it needs no categories, so half points and means of
+    criteria need no rounding.
+    """
+    import numpy as np
+
+    observed = ((grades - right) ** 2).mean(axis=1)
+    shift = grades.mean(axis=1) - right.mean(axis=1)
+    expected = grades.var(axis=1) + right.var(axis=1) + shift**2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        kappa: Floats = np.where(expected > 0, 1 - observed / expected, np.nan)
+    return kappa
+
+
+def _interval(grades: "Floats", right: "Floats") -> tuple[float, float]:
+    import numpy as np
+
+    if len(grades) < _MIN_ANSWERS:
+        return math.nan, math.nan
+    # A fixed seed: the same log must print the same table.
+    drawn = np.random.default_rng(_SEED).integers(0, len(grades), (RESAMPLES, len(grades)))
+    kappas = _kappa(grades[drawn], right[drawn])
+    kappas = kappas[~np.isnan(kappas)]
+    if not len(kappas):
+        return math.nan, math.nan
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(kappas, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def _rank_correlation(grades: "Floats", right: "Floats") -> float:
+    import numpy as np
+
+    if len(grades) < _MIN_ANSWERS or not grades.std() or not right.std():
+        return math.nan
+    return float(np.corrcoef(_ranks(grades), _ranks(right))[0, 1])
+
+
+def _ranks(values: "Floats") -> "Floats":
+    """Return ranks; equal values share the mean of theirs."""
+    import numpy as np
+
+    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    means: Floats = (last - (counts - 1) / 2).astype(np.float64)
+    return means[where]
+
 
 TRAP = "trap"
 """Key of the score: 1 if the grader fell for the answer's trap, 0 if not."""

@@ -13,18 +13,16 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from compression_eval._version import __version__
 from compression_eval.calibration.answers import (
+    ORIGINAL,
     CalibrationSet,
     GradedAnswer,
+    Variant,
     load_sets,
     shown_state,
-)
-from compression_eval.calibration.cases import (
-    ORIGINAL,
-    Reference,
-    Variant,
     variants_of,
     varied_answer,
 )
+from compression_eval.calibration.scoring import Reference
 from compression_eval.calibration.scoring import grader_calibration as calibration_scorer
 from compression_eval.dataset import sample_id
 from compression_eval.errors import DataError, unknown_arguments

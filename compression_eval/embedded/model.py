@@ -31,7 +31,6 @@ from compression_eval.embedded.extracts import (
     Note,
     estimate_tokens,
     notes,
-    rendered,
     within,
 )
 from compression_eval.embedded.grading import grade
@@ -135,8 +134,7 @@ class EmbeddedAPI(ModelAPI):
                 )
             )
         answer = answer or self._answer(history, question, LEAST)
-        answer = answer or rendered([_UNKNOWN], question, lambda _: [_UNKNOWN])
-        return ModelOutput.from_content("embedded/lexical", answer)
+        return ModelOutput.from_content("embedded/lexical", answer or _UNKNOWN)
 
     def _answer(self, history: Sequence[ChatMessage], question: str, least: float) -> str | None:
         key = tuple((message.role, message_text(message)) for message in history)

@@ -31,8 +31,13 @@ from compression_eval.fixtures.recording import ENVIRONMENT
 from compression_eval.inspect_models import EMBEDDED_MODEL, model_under_test, refused
 from compression_eval.plans import ProbePlan
 from compression_eval.record import write_record
-from compression_eval.resumption.again import ASK_TOOL, asks, history_of
-from compression_eval.resumption.record import CheckResult, ResumptionRecord
+from compression_eval.resumption.scoring import (
+    ASK_TOOL,
+    CheckResult,
+    ResumptionRecord,
+    asks,
+    history_of,
+)
 from compression_eval.sharing import SharedStates
 from compression_eval.solver import shared_state, state_record
 

@@ -9,14 +9,7 @@ from typing import Any, Literal
 from inspect_ai import Epochs, Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import HeadlineMetric
-from inspect_ai.viewer import (
-    SampleScoreView,
-    ScoreColorScale,
-    TaskSamplesColumn,
-    TaskSamplesSort,
-    TaskSamplesView,
-    ViewerConfig,
-)
+from inspect_ai.viewer import ScoreColorScale, TaskSamplesColumn, ViewerConfig
 
 from compression_eval._version import __version__
 from compression_eval.arguments import CheckedArguments, TaskArguments, checked
@@ -66,6 +59,7 @@ from compression_eval.task import active_model, arm_task_name, bound_roles
 from compression_eval.task import check_models as check_compressor_model
 from compression_eval.terminal import command_line_errors
 from compression_eval.versioning import SOURCE, TEXTS, made_from, result_version
+from compression_eval.viewer import rows
 
 logger = logging.getLogger(__name__)
 
@@ -344,7 +338,6 @@ def _viewer(*, trusted: bool) -> ViewerConfig:
     """Return one row per task: what was finished, what it cost, what was done again."""
     share = ScoreColorScale(palette="good-high", min=0, max=1)
     few = ScoreColorScale(palette="good-low", min=0, max=3)
-    score = TaskSamplesColumn.score
     labels = {
         "solved": "solved",
         "finished": "finished",
@@ -355,39 +348,23 @@ def _viewer(*, trusted: bool) -> ViewerConfig:
         "commands_run_again": "run again",
         "questions": "questions",
     }
-    columns = [
-        *(TaskSamplesColumn(id=name) for name in ("sampleStatus", "sampleId", "epoch")),
-        *(score("finishing", name) for name in labels),
-        score("compression", "tokens_removed"),
-        score("compression", "tokens_retained"),
-        score("compression", "failed_states"),
-        TaskSamplesColumn(id="limit"),
-        *(
-            TaskSamplesColumn(id=name, visible=False)
-            for name in ("tokens", "duration", "input", "target", "answer")
-        ),
-    ]
-    view = TaskSamplesView(
-        name="Tasks",
-        columns=columns,
-        sort=[TaskSamplesSort(column="sampleId", dir="asc")],
-        multiline=False,
-        compact_scores=True,
-        score_labels={
-            **labels,
-            "tokens_removed": "removed",
-            "tokens_retained": "tokens left",
-            "failed_states": "failed",
-        },
-        score_color_scales={
+    left = {
+        "tokens_removed": "removed",
+        "tokens_retained": "tokens left",
+        "failed_states": "failed",
+    }
+    return rows(
+        "Tasks",
+        [
+            *(TaskSamplesColumn.score("finishing", name) for name in labels),
+            *(TaskSamplesColumn.score("compression", name) for name in left),
+            TaskSamplesColumn(id="limit"),
+        ],
+        labels=labels | left,
+        scales={
             **dict.fromkeys(("solved", "finished"), share),
             **dict.fromkeys(("constraints_broken", "questions"), few),
             "tokens_removed": ScoreColorScale(palette="neutral", min=0, max=1),
         },
-        color_scales_enabled=True,
-    )
-    return ViewerConfig(
-        trust_content=trusted,
-        task_samples_view=view,
-        sample_score_view=SampleScoreView(default="grid"),
+        trusted=trusted,
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from compression_eval.calibration.agreement import compare
+from compression_eval.calibration.scoring import compare
 
 
 def test_the_same_scores_agree_perfectly() -> None:

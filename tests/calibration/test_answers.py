@@ -12,8 +12,9 @@ from compression_eval.calibration.answers import (
     faults,
     load_set,
     load_sets,
+    sprung,
+    traps,
 )
-from compression_eval.calibration.cases import sprung, traps
 from compression_eval.errors import DataError
 
 
