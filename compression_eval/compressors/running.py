@@ -10,7 +10,14 @@ from uuid import uuid4
 import anyio
 from inspect_ai.event import InfoEvent, ModelEvent
 from inspect_ai.log import transcript
-from inspect_ai.model import ChatMessage, CompactionResult, CompactionStrategy, Model, ModelUsage
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageBase,
+    CompactionResult,
+    CompactionStrategy,
+    Model,
+    ModelUsage,
+)
 from inspect_ai.tool import ToolInfo
 from inspect_ai.util import LimitExceededError
 
@@ -189,7 +196,14 @@ async def _attempt(
     first_event = len(transcript().events)
     started = time.monotonic()
     try:
-        attempt.result = await strategy.compact_outcome(model, list(messages), list(tools))
+        result = await strategy.compact_outcome(model, list(messages), list(tools))
+        for index, message in enumerate(result.input):  # a user's strategy may return anything
+            if not isinstance(message, ChatMessageBase):
+                kind = type(message).__name__
+                raise CompressionError(
+                    "error", f"message {index} of the result is no ChatMessage but {kind}"
+                )
+        attempt.result = result
     except (LimitExceededError, KeyboardInterrupt, GeneratorExit):
         raise
     except CompressionError as error:

@@ -53,7 +53,7 @@ RETURNED = {
 
 OF_A_STRATEGY = {
     "a pair of nothing": "error: TypeError: 'NoneType' object is not iterable",
-    "plain messages": "error: AttributeError: ",
+    "plain messages": "error: message 0 of the result is no ChatMessage but dict",
 }
 
 OF_A_PROGRAM = {
