@@ -163,6 +163,8 @@ class _Misbehaving(CompactionStrategy):
                 raise LimitExceededError("token", value=2, limit=1)
             case "unchanged":
                 return list(messages), None
+            case "texts":
+                return [*messages[:1], "a summary"], None  # type: ignore[list-item]
             case "empty":
                 return messages[:1], None
             case "orphan":
@@ -185,6 +187,7 @@ class _Misbehaving(CompactionStrategy):
         ("raise", "error", "RuntimeError: it broke"),
         ("unsupported", "unsupported", "NotImplementedError: no endpoint"),
         ("unchanged", "not_applied", "unchanged"),
+        ("texts", "error", "message 1 of the result is no ChatMessage but str"),
         ("empty", "empty", "system prompt"),
         ("orphan", "invalid_structure", "without its call"),
         ("fallback", "fallback", "the preferred way failed"),
