@@ -196,14 +196,9 @@ async def _attempt(
     first_event = len(transcript().events)
     started = time.monotonic()
     try:
-        result = await strategy.compact_outcome(model, list(messages), list(tools))
-        for index, message in enumerate(result.input):  # a user's strategy may return anything
-            if not isinstance(message, ChatMessageBase):
-                kind = type(message).__name__
-                raise CompressionError(
-                    "error", f"message {index} of the result is no ChatMessage but {kind}"
-                )
-        attempt.result = result
+        attempt.result = _of_messages(
+            await strategy.compact_outcome(model, list(messages), list(tools))
+        )
     except (LimitExceededError, KeyboardInterrupt, GeneratorExit):
         raise
     except CompressionError as error:
@@ -244,6 +239,17 @@ async def _attempt(
         attempt.input_tokens += usage.input_tokens if usage else 0
         attempt.output_tokens += usage.output_tokens if usage else 0
     return attempt
+
+
+def _of_messages(result: CompactionResult) -> CompactionResult:
+    """Return a result, which of a user's strategy may be anything, if it holds messages."""
+    for index, message in enumerate(result.input):
+        if not isinstance(message, ChatMessageBase):
+            kind = type(message).__name__
+            raise CompressionError(
+                "error", f"message {index} of the result is no ChatMessage but {kind}"
+            )
+    return result
 
 
 def _with_system(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> list[ChatMessage]:
