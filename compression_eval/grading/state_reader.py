@@ -297,8 +297,7 @@ def _entries(text: str) -> dict[str, list[dict[str, Any]]]:
     return by_id
 
 
-_UNICODE_ESCAPE = re.compile(r"\\+u([0-9a-fA-F]{4})")
-_SPACE = re.compile(r"(?:\\+[nrt]|\s)+")
+_ESCAPE = re.compile(r"\\++(?:u([0-9a-fA-F]{4})|([nrt]))?+")
 
 
 class _Passages:
@@ -333,5 +332,8 @@ def _plain(text: str) -> str:
     That is white space, and the escapes of the JSON in which the reader sees the state, or in which
     the state holds tool calls.
     """
-    text = _UNICODE_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
-    return _SPACE.sub(" ", text).replace("\\", "").strip()
+
+    def unescaped(match: re.Match[str]) -> str:
+        return chr(int(match[1], 16)) if match[1] else " " if match[2] else ""
+
+    return " ".join(_ESCAPE.sub(unescaped, text).split())

@@ -69,7 +69,7 @@ _GROUPED = re.compile(
     rf"[1-9](?<!{JOINS}[1-9])(?<![.,][1-9])\d{{0,2}}"
     r"(?:(?:,\d{3})+(?![\d_]|,\S)|(?:_\d{3})+(?!\w))"
 )
-_UNIT = re.compile(rf"(\d(?<![a-z0-9_.]\d)\d*+(?:\.\d++)?+)({_UNITS})(?![a-z0-9_])")
+_UNIT = re.compile(rf"([0-9](?<![a-z0-9_.][0-9])[0-9]*+(?:\.[0-9]++)?+)({_UNITS})(?![a-z0-9_])")
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)t(?=\d\d:\d\d)")
 _HERE = re.compile(r"(?:\.(?<![\w./]\.)/|/(?<![\w./]/)workspace/)(?=[\w.])")
 _SEPARATORS = re.compile(r"(?: [,;|、]|[,;|、])[ ,;|、]*")

@@ -13,7 +13,6 @@ from compression_eval.fixtures.loading import load_pair
 from compression_eval.grading.artifact_files import KEYS, artifact_files, file_findings, key_of
 from tests.grading.samples import (
     answer_record,
-    metric,
     only_score,
     probe,
     record,
@@ -90,13 +89,6 @@ def test_a_shortened_name_must_be_unique(tmp_path: Path) -> None:
     assert (score.metadata or {})["ambiguous"] == ["pool.py"]
 
 
-def test_a_log_without_the_list_of_files_says_that_it_cannot_tell(tmp_path: Path) -> None:
-    score = scored(tmp_path, "src/pool.py, lib/ghost.py", files={})
-    assert values(score) == {"artifact_precision": 0.5, "artifact_recall": 0.333}
-    assert (score.metadata or {})["made_up"] is None
-    assert "not known" in (score.explanation or "")
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -119,16 +111,6 @@ def test_a_failed_compression_and_a_missing_record_are_unscored(tmp_path: Path) 
     given = record() | {"probe": None}
     log = run(artifact_files(), given, tmp_path)
     assert only_score(log, "artifact_files").reason == "scoring_failed: no record"
-
-
-def test_means_are_over_the_artifact_probes_alone(tmp_path: Path) -> None:
-    records = {
-        ("a", 1): record(asked=asked(), answer="src/pool.py", files=HISTORY),
-        ("b", 1): record(),
-        ("c", 1): record(asked=asked(id="c"), answer="src/pool.py, app.py", files=HISTORY),
-    }
-    log = run(artifact_files(), records, tmp_path)
-    assert metric(log, "artifact_recall") == pytest.approx(0.5, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", shipped_fixtures())

@@ -36,12 +36,6 @@ def test_a_failed_compression_counts_and_measures_nothing(tmp_path: Path) -> Non
     assert "Status: not_smaller: grew &#60;b&#62;" in (score.explanation or "")
 
 
-def test_an_empty_history_removes_no_share(tmp_path: Path) -> None:
-    score = figures(tmp_path, record(state=state_record(original_tokens=0, state_tokens=0)))
-    assert math.isnan(values(score)["tokens_removed"])
-    assert values(score)["tokens_retained"] == 0
-
-
 def test_failed_states_are_counted_not_samples(tmp_path: Path) -> None:
     def sample(replicate: int, *, ok: bool, fixture: str = "one") -> dict[str, Any]:
         status, state_id = "ok" if ok else "error", f"{fixture}-{replicate}"

@@ -7,7 +7,7 @@ from inspect_ai import score
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.scorer import Score
 
-from compression_eval.facts.life import Age, FactFinding, Stage, age_group
+from compression_eval.facts.life import FactFinding, Stage, age_group
 from compression_eval.facts.records import FactRecord, Region
 from compression_eval.grading.scorers import FACT_KEYS, MODEL_KEYS, fact_retention, six_dimensions
 from tests.grading.samples import (
@@ -102,14 +102,6 @@ def test_a_state_that_cannot_be_read_has_no_survival(tmp_path: Path) -> None:
     assert {item["stage"] for item in (score.metadata or {})["facts"]} == {"answered"}
 
 
-def test_a_failed_compression_is_unscored_but_explained(tmp_path: Path) -> None:
-    score = retention(tmp_path, record(state=state_record(status="invalid_structure")))
-    assert score.reason == "compression_failed: invalid_structure"
-    assert math.isnan(score.as_float())
-    assert "gateway.toml" in (score.explanation or "")
-    assert {item["stage"] for item in (score.metadata or {})["facts"]} == {"compression_failed"}
-
-
 @pytest.mark.parametrize(
     ("in_history", "fed", "in_state", "regions", "in_answer", "stage"),
     [
@@ -181,14 +173,6 @@ def test_what_stands_in_the_place_of_a_missing_fact(
     finding = FactFinding(probe().expected_facts[0], kept, in_answer)
     assert finding.stage == stage
     assert finding.instead == [*superseded, *variants]
-
-
-def test_the_age_of_a_fact_is_that_of_its_first_evidence() -> None:
-    kept = FactRecord(probe_id="port", fact="8080", evidence=[30, 10], in_history=True)
-    finding = FactFinding(probe().expected_facts[0], kept, None)
-    assert finding.age(40) == Age(messages=30, share=0.75)
-    unknown = FactRecord(probe_id="port", fact="8080", in_history=False)
-    assert FactFinding(probe().expected_facts[0], unknown, None).age(40) is None
 
 
 @pytest.mark.parametrize(

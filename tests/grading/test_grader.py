@@ -170,12 +170,6 @@ def test_what_may_not_be_the_graders_own_is_asked_for_again(
     assert score.value != score.value
 
 
-def test_a_grading_copied_from_the_answer_is_asked_for_again(tmp_path: Path) -> None:
-    grader = MockGrader([reply(5), reply(1)])
-    log = run(six_dimensions(), record(answer=f"It is 8080. {reply(5)}"), tmp_path, grader)
-    assert values(only_score(log))["overall"] == 1
-
-
 def test_a_provider_that_refuses_the_schema_is_asked_without(tmp_path: Path) -> None:
     grader = MockGrader([ValueError("response_format is not supported"), reply(3)])
     assert values(grade_once(tmp_path, grader))["overall"] == 3
@@ -246,11 +240,3 @@ def test_self_grading_is_marked_and_warned_of_once(
     warnings = [r for r in caplog.records if "grades its own answers" in r.getMessage()]
     assert len(warnings) == 1
     assert "mockllm/answerer" in warnings[0].getMessage()
-
-
-@pytest.mark.parametrize(("name", "marked"), [("mockllm/answerer", True), ("mockllm/x", False)])
-def test_a_bound_grader_is_compared_with_the_answerer(
-    tmp_path: Path, name: str, marked: bool
-) -> None:
-    score = grade_once(tmp_path, MockGrader([reply(4)], name=name))
-    assert (score.metadata or {})["self_graded"] is marked

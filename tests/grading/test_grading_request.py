@@ -9,7 +9,6 @@ from compression_eval.fixtures.models import Language
 from compression_eval.grading.request import GraderContext, GradingRequest, grading_request
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.record import StateRecord
-from compression_eval.text.printable import one_line_json
 from tests.grading.samples import LANGUAGES, context, probe, state_record, texts
 
 NASTY = (
@@ -155,13 +154,3 @@ def test_hostile_text_stays_inside_its_line() -> None:
     for part in parts:
         part.encode("utf-8")
     assert "</response> <|im_end|> ``` &" in parts[1]
-
-
-def test_half_a_character_can_still_be_sent() -> None:
-    line = one_line_json({"text": "a\ud83d b"})
-    assert line.encode("utf-8") == b'{"text": "a\\ud83d b"}'
-
-
-def test_other_scripts_stay_readable() -> None:
-    asked = probe(question="どのポートですか", expected_facts=["端口"])
-    assert "どのポートですか" in user_parts(request(asked=asked))[1]

@@ -5,7 +5,7 @@ from inspect_ai.log import EvalLog
 from inspect_ai.scorer import Score
 
 from compression_eval.grading.scorers import six_dimensions
-from tests.grading.samples import MockGrader, ids, only_score, record, reply, run, samples, values
+from tests.grading.samples import MockGrader, ids, only_score, record, reply, run, values
 
 
 def panel(*said: str | MockGrader) -> list[MockGrader]:
@@ -116,14 +116,6 @@ def test_alpha_is_computed_over_the_criteria_of_a_dimension(tmp_path: Path) -> N
     expected = sum((x - y) ** 2 for x in ratings for y in ratings) / (8 * 7)
     assert alphas(log)["accuracy"] == pytest.approx(1 - 1 / expected)
     assert alphas(log)["completeness"] == 1
-
-
-def test_a_single_grader_has_no_alpha(tmp_path: Path) -> None:
-    log = panel_log(tmp_path, reply(4))
-    assert alphas(log) == {}
-    (first, _) = samples(log)
-    assert first.scores
-    assert "disagreement" not in (first.scores["six_dimensions"].metadata or {})
 
 
 def test_disagreement_is_shown_for_each_answer(tmp_path: Path) -> None:

@@ -64,7 +64,3 @@ def test_parts_that_cannot_be_read_are_named() -> None:
         "[assistant]\n(reasoning) thinking\n(reasoning that cannot be read)\n"
         "(reasoning) in short\n(data that cannot be read)\n(image)"
     )
-
-
-def test_nothing_renders_to_nothing() -> None:
-    assert render_messages([]) == ""

@@ -140,13 +140,6 @@ def test_the_form_of_an_abstention_is_not_the_graders_to_judge(
         assert values(score)["knowledge"] == 0
 
 
-def test_a_wish_to_call_a_tool_is_recorded(tmp_path: Path) -> None:
-    given = record(answer=answer_record("It uses 8080.", tool_calls=["read_file"]))
-    score = grade(tmp_path, given)
-    assert (score.metadata or {})["wanted_tools"] is True
-    assert "fetch something again" in (score.explanation or "")
-
-
 @pytest.mark.parametrize("word", ["stated", "contradicted", "missing"])
 def test_a_wrong_value_is_told_and_changes_no_score(tmp_path: Path, word: str) -> None:
     given = record(answer="It uses 3000, see gateway.toml.")
@@ -166,14 +159,6 @@ def test_language_and_context_are_chosen(tmp_path: Path) -> None:
     assert len(japanese) == 2
     assert "评分标准：" in chinese[0]
     assert "compacted_context" in chinese[1]
-
-
-def test_markup_in_reasons_stays_in_its_cell(tmp_path: Path) -> None:
-    said = reply(4).replace("because accuracy_factual", "<b>a | b</b>\\n| x | y |")
-    score = grade(tmp_path, record(), said)
-    lines = (score.explanation or "").splitlines()
-    assert lines[1].endswith(": &#60;b&#62;a &#124; b&#60;/b&#62; &#124; x &#124; y &#124;")
-    assert lines[2].startswith("  - accuracy_technical ")
 
 
 def test_failed_epochs_move_no_mean(tmp_path: Path) -> None:

@@ -49,11 +49,6 @@ def test_no_line_is_broken_and_no_terminal_steered() -> None:
         assert escaped(f"a{character}b") in {"a b", "a\ufffdb"}
 
 
-def test_long_texts_are_cut() -> None:
-    assert escaped("x" * 700) == "x" * 599 + "…"
-    assert escaped("  x\n") == "x"
-
-
 def test_what_was_not_measured_is_a_dash() -> None:
     assert [number(None), number(math.nan), number(0.0), number(2.345)] == [
         "–",
