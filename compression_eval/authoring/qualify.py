@@ -61,7 +61,7 @@ Condition = Literal["full", "none", "tail"]
 """Names of the control compressions whose states a probe is put at."""
 
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
-FACTS = "facts: every expected one, and no superseded or forbidden value"
+FACTS = "facts: every expected one"
 
 _RUBRIC_KEYS = ("accuracy", "completeness")
 """Both must reach the threshold: an answer that gives one fact of three can be wholly accurate."""
@@ -160,9 +160,9 @@ def qualify_command(
 
     A probe qualifies if the full history passes and nothing fails, each in more than half of the
     epochs. Whether the tail alone passes is kept as its region. An answer passes if it holds every
-    expected fact and gives no superseded or forbidden value as current, or with --grader by its
-    scores. The verdicts are written into the banks; a probe that could not be judged gets none,
-    is named, and the command exits with 1. An unanswerable probe gets none by its nature.
+    expected fact, or with --grader by its scores. The verdicts are written into the banks; a probe
+    that could not be judged gets none, is named, and the command exits with 1. An unanswerable
+    probe gets none by its nature.
     """
     if options["threshold"] is not None and options["grader"] is None:
         raise DataError("--threshold: only with --grader; without one, facts are looked up")
@@ -419,9 +419,7 @@ def _asked(sample: EvalSample, condition: Condition, settings: QualifySettings) 
     if failure or (share is not None and math.isnan(share)):
         return replace(asked, failure=failure or "the facts were not looked up")
     if settings.grader is None:
-        violations = facts.get("fact_violations", math.nan)
-        clean = math.isnan(violations) or violations == 0
-        return replace(asked, fact_share=share, passed=share == 1 and clean)
+        return replace(asked, fact_share=share, passed=share == 1)
     grades = _values(sample, "six_dimensions")
     scores = [grades.get(key, math.nan) for key in _RUBRIC_KEYS]
     if any(math.isnan(score) for score in scores):

@@ -12,11 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import click
-from inspect_ai.log import EvalLog, EvalSampleSummary, read_eval_log_sample_summaries
+from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
 
 from compression_eval.engine import engine_of, engine_options
 from compression_eval.errors import DataError, passed_over
@@ -216,7 +215,6 @@ class ArmResult:
     """As in the tables of `compare` and `report`."""
     log: EvalLog
     arm: Arm
-    summaries: Sequence[EvalSampleSummary]
     failures: RunFailures | None
     """What failed; None if the log does not say."""
     error: str
@@ -227,17 +225,6 @@ class ArmResult:
         """Where its log is, from here."""
         path = Path(self.log.location.removeprefix("file://"))
         return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-    @property
-    def tokens_left(self) -> float:
-        """Mean size of a state, with equal weight of conversations, as `report` has it."""
-        sizes: dict[str, list[float]] = defaultdict(list)
-        for each in self.summaries:
-            value = score.value if (score := (each.scores or {}).get("compression")) else None
-            size = value.get("tokens_retained") if isinstance(value, dict) else None
-            if isinstance(size, int | float) and not math.isnan(size):
-                sizes[str(each.metadata.get("fixture"))].append(size)
-        return fmean(map(fmean, sizes.values())) if sizes else math.nan
 
     def score(self, name: str, metric: str = MEAN) -> float:
         """Return a metric of a score; NaN if there is none."""
@@ -260,10 +247,9 @@ def arm_results(plan: SweepPlan, logs: Sequence[EvalLog]) -> list[ArmResult]:
     names = arm_names([Log(log.location, log) for log in ours.values()])
     results = []
     for name, (key, log) in zip(names, ours.items(), strict=True):
-        summaries = read_eval_log_sample_summaries(log.location)
-        failures = run_failures(summaries)
+        failures = run_failures(read_eval_log_sample_summaries(log.location))
         error = too_many_failed(failures, plan.settings.max_failed) if failures else ""
-        results.append(ArmResult(name, log, plan.by_task[key], summaries, failures, error))
+        results.append(ArmResult(name, log, plan.by_task[key], failures, error))
     return results
 
 
@@ -279,7 +265,7 @@ def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
             (result.score(KNOWLEDGE, STDERR), ".2f"),
             (result.score("fact_survival"), ".0%"),
             (result.score("fact_recall"), ".0%"),
-            (result.tokens_left, ",.0f"),
+            (result.score("tokens_retained"), ",.0f"),
         )
         cells = ["-" if math.isnan(value) else format(value, form) for value, form in measured]
         ungraded = f"{missing} of {failed.samples}" if failed and missing else "-"

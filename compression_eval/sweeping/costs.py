@@ -25,7 +25,6 @@ from inspect_ai.model import (
 )
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from compression_eval.analysis.statistics.power import Variances
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
@@ -53,8 +52,8 @@ class Assumptions(BaseModel):
 
     source: str
     """Why they are what they are, for display."""
-    variances: Variances
-    """Of knowledge."""
+    variances: dict[str, float]
+    """Of knowledge, by the names of `Variances`."""
     answer_tokens: float = Field(gt=0)
     grader_tokens_per_criterion: float = Field(gt=0)
     grader_tokens_per_fact: float = Field(gt=0)

@@ -118,6 +118,7 @@ def estimate(
     except ImportError as error:
         raise lacking("estimate", "analysis") from error
     assumptions = assumed()
+    variances = Variances(**assumptions.variances)
     planned = {arm.label: list(plan.dataset(arm).plans.values()) for arm in plan.arms}
     if plan.passed_over:
         click.echo(passed_over(plan.passed_over), err=True)
@@ -160,10 +161,10 @@ def estimate(
         roles=_roles(plan, arms, prices),
         assumptions=assumptions.model_dump(mode="json", exclude={"variances"}),
         margin=margin,
-        variances=asdict(assumptions.variances),
+        variances=assumptions.variances,
         detectable_by_compressions={
             str(states): smallest_difference(
-                replace(design, states=states), conversations, assumptions.variances, margin
+                replace(design, states=states), conversations, variances, margin
             )
             for states in sorted({*_OTHER_EPOCHS, design.states})
         },
@@ -301,20 +302,19 @@ def estimate_command(
     if as_json:
         click.echo(versioned_json(result.model_dump(mode="json")), nl=False)
         return
-    parts = (_head(result, plan), _arms(result), role_lines(result), _detecting(result))
+    parts = (_head(result), _arms(result), role_lines(result), _detecting(result))
     click.echo("\n\n".join("\n".join(lines) for lines in parts))
 
 
-def _head(result: Estimate, plan: SweepPlan) -> Iterator[str]:
-    tasks = len(result.arms) * len(result.models)
+def _head(result: Estimate) -> Iterator[str]:
+    design = result.design
     yield (
-        f"conversations {result.design['conversations']}, compression points "
-        f"{result.design['fixtures']}, probes {max(plan.sizes.values())}, compressions of each "
-        f"{plan.settings.epochs}, answers from each of them {plan.settings.answers}"
+        f"conversations {design['conversations']}, compression points {design['fixtures']}, "
+        f"compressions of each {design['states']}, answers from each of them {design['answers']}"
     )
     yield (
-        f"arms {len(result.arms)} x models {len(result.models)} = tasks {tasks}, "
-        f"samples {result.samples:,}; tokens counted by {printable(result.token_counter, 80)}"
+        f"arms {len(result.arms)} x models {len(result.models)}, samples {result.samples:,}; "
+        f"tokens counted by {printable(result.token_counter, 80)}"
     )
     if result.roles and all(role.model.startswith("embedded/") for role in result.roles):
         yield "No language model is involved: everything is done by the embedded one."

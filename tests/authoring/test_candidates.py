@@ -33,15 +33,12 @@ def test_a_sound_probe_has_no_fault(history: History) -> None:
     ("question", "item", "fault"),
     [
         ("What?", fact("row_limit = 600", []), "has no evidence; it stands in [10]"),
-        ("What?", fact("row_limit = 600", [8]), "in its evidence messages [8]; it stands in [10]"),
         ("What?", fact("row_limit = 601", [10]), "it stands nowhere before the cut"),
         ("What?", fact("row_limit = 600", [22]), "does not lie before the cut at 22"),
-        ("What?", fact("row_limit = 600", [-1]), "does not lie before the cut at 22"),
         ("What?", fact("45", [6]), "too short"),
         ("What is it?", fact("row_limit = 600", [10], ["is"]), "gives away 'is' (facts[0].any_of)"),
         ("Which limit of the row?", fact("row_limit", [10]), "from words of the question"),
         ("Which file?", fact("tests", [8]), "from convention"),
-        ("What?", fact("4f3c2a1\n", [17]), "cannot be looked up"),
         ("What?", fact("x" * 301, [6]), "cannot be looked up"),
         ("What?", fact("row_limit = 600", [10], superseded=["limit = 77"]), "nowhere before"),
         ("What?", fact("row_limit = 45", [6], superseded=["row_limit = 600"]), "first stands"),
@@ -51,7 +48,6 @@ def test_a_sound_probe_has_no_fault(history: History) -> None:
             fact("Good so far", [20]),
             "system prompt): 'Good so far' in message 20",
         ),
-        ("Is it 4f3c2a1?", HASH, "gives away '4f3c2a1'"),
         ("Which hash? " * 70, HASH, "1 to 700 characters"),
         ("Which \x1b[31mhash?", HASH, "control characters"),
     ],
@@ -70,16 +66,6 @@ def test_the_reference_answer_is_held_to_the_facts(history: History) -> None:
         "the reference answer contains the superseded 'row_limit = 45'",
         "does not contain 'row_limit = 600'",
     ]
-
-
-def test_versions_and_percentages_are_whole() -> None:
-    messages = story.messages()
-    messages[1]["content"] += " Since 1.1.1 it reads 90% of them."
-    history = story.history(messages=messages)
-    facts = [fact("1.1.1", [1]), fact("90%", [1])]
-    assert (
-        faults(probe(history, "Since when, if not v1.49.0, and how many?", *facts), history) == []
-    )
 
 
 def test_a_base_name_of_two_files_cannot_stand_for_one() -> None:

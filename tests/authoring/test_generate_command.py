@@ -9,8 +9,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
@@ -18,8 +16,6 @@ from compression_eval.cli import main
 from compression_eval.fixtures.loading import load_pair
 from tests.authoring import story
 from tests.fixtures.building import assistant, bank_data, call, result, system, user, write
-
-SAMPLES = os.environ.get("COMPRESSION_EVAL_SAMPLES")
 
 
 def generate(*arguments: object) -> Result:
@@ -126,15 +122,6 @@ def test_an_existing_bank_is_not_overwritten_unless_told(fixture: Path) -> None:
     assert bank.read_bytes() != before
 
 
-def test_a_bank_in_the_folder_for_banks_counts_as_existing(tmp_path: Path) -> None:
-    fixture = story.story_file(tmp_path / "fixtures")
-    bank = write(tmp_path / "probes" / "story.probes.json", bank_data())
-    refused(generate(fixture), "exists already")
-    assert generate(fixture, "--force").exit_code == 0
-    assert bank.read_text(encoding="utf-8").startswith('{\n "fixture": "story"')
-    assert not fixture.with_name("story.probes.json").exists()
-
-
 def test_probes_of_several_cuts_stand_in_one_bank(fixture: Path) -> None:
     found = generate(fixture, "--cut", 0.7, "--cut", "end")
     assert found.exit_code == 0, found.output
@@ -144,33 +131,6 @@ def test_probes_of_several_cuts_stand_in_one_bank(fixture: Path) -> None:
     assert all(
         max(fact.evidence) < (probe.cut or 0) for probe in probes for fact in probe.expected_facts
     )
-
-
-@pytest.mark.parametrize(
-    ("command", "output"),
-    [
-        ("ps -ef | rg 'bun|tsc|biome|worker-robin'", "dev 4411 bun run build"),
-        ("curl -v http://10.1.2.3:4000/refresh", "* connect from 10.1.2.9 port 43078 failed: no"),
-        ('npx markdownlint-cli2 "docs/x.md"', "docs/x.md:22:121 error MD013/line-length Too long"),
-        ("bd update rows-1 --claim --json", '{"notes": "0/2 passed quality, 0 execution errors."}'),
-        ("go test ./... && golangci-lint run ./...", "ok  \texample/rows\t0.4s\n0 issues."),
-        ("node verify_changes.js", "Found 8 error events\nAll modifications verified"),
-        ("npm run dev", "> next dev\nError: read ECONNRESET\n at async (src/lib/rows.ts:1:2)"),
-    ],
-)  # fmt: skip
-def test_what_only_looks_like_a_count_or_a_check_is_not_asked(
-    tmp_path: Path, command: str, output: str
-) -> None:
-    messages = [
-        system(),
-        user("Look into why the import of the partner export drops rows."),
-        assistant("", call("c1", command=command)),
-        result("c1", output),
-        user(f"This is what I get:\n{output}"),
-        assistant("I looked at it. " * 20),
-    ]
-    fixture = write(tmp_path / "x.json", {"name": "x", "messages": messages})
-    refused(generate(fixture), "nothing to ask was found", "--model")
 
 
 def test_no_probe_is_answered_by_the_kept_tail_alone(fixture: Path) -> None:
@@ -214,15 +174,11 @@ def test_the_others_get_theirs(fixture: Path, tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("--cut", "17"), "cut: 17 would part a tool call from its result"),
-        (("--cut", "400"), "cut: 400 is out of range"),
         (("--cut", "half"), "'half' is no number of messages"),
-        (("--per-type", "0"), "0 is not in the range"),
         (("--temperature", "1"), "temperature: only with --model"),
         (("--model", "mockllm/model", "--jobs", "2"), "--jobs: only without --model"),
-        (("-M", "a=1"), "model_args: only with --model"),
         (("--model", "none-such/x"), "model 'none-such/x': cannot be used"),
         (("--model", "mockllm/model", "-M", "a"), "-M: expected NAME=VALUE"),
-        (("--model", "mockllm/model", "-M", "a=[1"), "-M: a: not a YAML value"),
     ],
 )
 def test_wrong_arguments_are_named_and_nothing_is_written(
@@ -230,12 +186,6 @@ def test_wrong_arguments_are_named_and_nothing_is_written(
 ) -> None:
     refused(generate(fixture, *arguments), said)
     assert [path.name for path in fixture.parent.iterdir()] == ["story.json"]
-
-
-def test_two_fixtures_of_one_file_name_do_not_share_a_bank(fixture: Path, tmp_path: Path) -> None:
-    other = story.story_file(tmp_path / "other")
-    refused(generate(fixture, other, "--out", tmp_path / "banks"), "would both write it")
-    assert not (tmp_path / "banks").exists()
 
 
 def test_what_a_conversation_holds_is_only_data(tmp_path: Path) -> None:
@@ -253,34 +203,3 @@ def test_what_a_conversation_holds_is_only_data(tmp_path: Path) -> None:
     facts = [item.fact for probe in probes for item in probe.expected_facts]
     assert "Keep {facts} and {gap} without a note" in facts
     assert all(probe.question.isprintable() and len(probe.question) < 1000 for probe in probes)
-
-
-def test_a_real_session(tmp_path: Path) -> None:
-    if SAMPLES is None:
-        pytest.skip("COMPRESSION_EVAL_SAMPLES names no folder with sample sessions")
-    source = Path(SAMPLES) / "fixtures" / "real-cc-mid.json"
-    found = generate(source, "--out", tmp_path, "--cut", 0.6)
-    assert found.exit_code == 0, found.output
-    bank = load_pair(source, tmp_path).bank
-    assert "continuation" in {probe.type for probe in bank.probes}
-    assert "too few" in found.stdout
-
-
-def test_fixtures_in_a_parquet_file_are_asked_about_and_their_banks_checked(
-    fixture: Path, tmp_path: Path
-) -> None:
-    corpus = tmp_path / "corpus.parquet"
-    assert CliRunner().invoke(main, ["fixtures", "pack", str(fixture), "--out", str(corpus)])
-    refused(generate(corpus), "corpus.parquet: row 1: no file can be written beside it", "--out")
-    assert generate(corpus, "--out", tmp_path / "banks").exit_code == 0
-    assert generate(fixture).exit_code == 0
-    bank = (tmp_path / "banks" / "story.probes.json").read_bytes()
-    assert bank == fixture.with_name("story.probes.json").read_bytes()
-    given = ["probes", "check", str(corpus), "--probes", str(tmp_path / "banks")]
-    checked = CliRunner().invoke(main, given)
-    assert checked.exit_code == 0, checked.output
-    assert "1 checked: 0 errors" in checked.stdout
-    (row,) = pq.read_table(corpus).to_pylist()
-    pq.write_table(pa.Table.from_pylist([row | {"file": "../evil", "probes": ""}]), corpus)
-    refused(generate(corpus, "--out", tmp_path / "b"), "'../evil' cannot be the name of a file")
-    assert not list(tmp_path.rglob("evil*"))

@@ -38,10 +38,6 @@ def test_everything_is_found_once_and_records_its_kind() -> None:
     assert {c.probe.type for c in harvest.candidates} == {"recall", "artifact", "continuation"}
 
 
-def test_the_same_history_gives_the_same_probes() -> None:
-    assert mechanical(story.history()) == mechanical(story.history())
-
-
 @pytest.mark.parametrize(("language", "word"), [("zh", "哪些"), ("ja", "ですか")])
 def test_questions_are_in_the_language_of_the_session(language: Language, word: str) -> None:
     harvest = mechanical(story.history(language=language))
@@ -74,20 +70,6 @@ def test_files_are_not_listed_where_some_may_be_missing_or_gone(
 ) -> None:
     ran = assistant("", call("x1", name, **arguments)), result("x1", "exit code: 0")
     assert bool(found(with_messages(*ran), "files_changed")) == listed
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("bash", {"command": "npm run build"}),
-        ("bash", {"command": "cat importer/*.toml"}),
-        ("rg", {"pattern": "row_limit"}),
-        ("mcp__docs__search_code", {"query": "row_limit"}),
-    ],
-)
-def test_files_are_listed_where_other_calls_only_look(name: str, arguments: Json) -> None:
-    ran = assistant("", call("x1", name, **arguments)), result("x1", "exit code: 0")
-    assert found(with_messages(*ran), "files_changed")
 
 
 def test_a_task_list_that_is_only_in_the_tail_is_dropped_with_its_reason() -> None:

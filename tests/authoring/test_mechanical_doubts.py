@@ -58,12 +58,6 @@ def test_a_task_list_that_was_refused_does_not_count() -> None:
     assert asked(*messages)["tasks_open"] == ["Raise the row limit"]
 
 
-def test_the_bare_name_of_a_file_is_not_a_task() -> None:
-    todos = [{"content": "Pin orjson_fast in package.json", "status": "pending"}]
-    (probe,) = probes(*turn("c1", "saved", "TodoWrite", todos=todos))
-    assert probe.expected_facts[0].any_of == ["orjson_fast"]
-
-
 def todo(identifier: str, *tasks: str) -> list[Json]:
     todos = [{"content": task, "status": "pending"} for task in tasks]
     return turn(identifier, "saved", "TodoWrite", todos=todos)
@@ -146,22 +140,6 @@ def test_long_sessions_and_command_lines_take_linear_time() -> None:
     assert time.process_time() - started < 2  # a third of a second; many where it is quadratic
 
 
-def test_files_outside_of_the_project_are_nobodys_question() -> None:
-    def facts(*paths: str) -> list[str] | None:
-        made = (m for n, path in enumerate(paths) for m in written(f"c{n}", path))
-        return asked(*made).get("files_changed")
-
-    assert facts("/home/dev/.zshrc", "/home/dev/notes.md", "/home/dev/shop/rows.py") == [
-        "/home/dev/shop/rows.py"
-    ]
-    assert facts("/home/dev/shop/a/rows.py", "/home/dev/shop/b/x.py") == ["a/rows.py", "b/x.py"]
-
-
-def test_an_absolute_path_may_be_given_from_the_project_on() -> None:
-    (probe,) = probes(*written("c1", "/home/dev/shop/limits/rows.py"))
-    assert {"limits/rows.py", "shop/limits/rows.py"} <= set(probe.expected_facts[0].any_of)
-
-
 def commit(identifier: str, subject: str, told: str = "") -> list[Json]:
     output = f"[main 4f3c2a{identifier[-1]}] {told or subject}"
     return turn(identifier, output, command=f"git commit -m '{subject}'")
@@ -232,17 +210,6 @@ def test_scripts_of_code_mode_are_the_call_that_they_make() -> None:
     assert asked(*applied)["files_changed"] == ["/home/dev/shop/limits/rows.py"]
     unread = turn("c3", "{}", "exec", input="text(await tools.apply_patch(patch + more));")
     assert "files_changed" not in asked(*applied, *unread)
-
-
-def test_a_session_in_which_nobody_typed_anything() -> None:
-    messages = [
-        {**user("Stop hook feedback: go on."), "injected": True},
-        *EDITED,
-        assistant("Only the weather is left to talk about now, and it is fine, all day."),
-        assistant("Yes"),
-    ]
-    history = story.history(messages=messages, cuts=[len(messages)], cut=len(messages))
-    assert [c.template for c in mechanical(history).candidates] == ["files_changed"]
 
 
 def test_few_of_a_kind_are_asked() -> None:

@@ -212,21 +212,6 @@ def test_banks_can_be_written_elsewhere(path: Path, tmp_path: Path) -> None:
     assert load_bank(out / "tiny.probes.json").probes[0].qualification is not None
 
 
-def test_an_answer_with_a_superseded_value_does_not_pass(path: Path, script: Script) -> None:
-    asked = {
-        "id": "limit",
-        "type": "recall",
-        "question": "How many retries are allowed?",
-        "expected_facts": [{"fact": "retry limit to 7", "evidence": [6], "superseded": ["3"]}],
-    }
-    small.write(path.parent, probes={"fixture": "tiny", "probes": [asked]})
-    script.reply = lambda call: f"{reads(call)} The limit is 3."
-    assert qualify(path, "--epochs", 1).exit_code == 0
-    found = probes(path)["limit"].qualification
-    assert found is not None
-    assert (found.full.passed, found.full.fact_share, found.qualified) == (0, 1.0, False)
-
-
 def test_a_probe_that_cannot_be_judged_gets_no_verdict_and_is_named(
     qualified: Qualified, path: Path, script: Script
 ) -> None:
@@ -249,15 +234,6 @@ def test_a_probe_that_cannot_be_judged_gets_no_verdict_and_is_named(
     assert after["next"].qualification.full.runs == 2
 
 
-def test_an_overlong_history_is_no_verdict_either(path: Path, script: Script) -> None:
-    script.reply = lambda call: scripted.output("", "model_length")
-    done = qualify(path, "--epochs", 1)
-    assert done.exit_code == 1
-    assert done.stdout.count("no verdict: full, epoch 1: answer_failed: the state and") == 4
-    assert "wrote" not in done.stdout
-    assert all(probe.qualification is None for probe in probes(path).values())
-
-
 def graded(call: Call, accuracy: float, completeness: float) -> str:
     scores = {"accuracy": accuracy, "completeness": completeness}
     results = [
@@ -278,17 +254,10 @@ def test_a_grader_can_judge_instead(path: Path, script: Script) -> None:
     found = probes(path)["code"].qualification
     assert found is not None
     assert passed(probes(path)["code"]) == (1, 1, 1)
-    assert (found.full.fact_share, found.qualified) == (0.0, False)
+    assert (found.full.fact_share, found.qualified) == (1.0, False)
     assert found.judged_by == f"rubric: accuracy and completeness of 4, by scripted/{GRADES}"
     assert qualify(path, *chosen, "--threshold", 4.5).exit_code == 0
     assert passed(probes(path)["code"]) == (0, 0, 0)
-
-
-def test_a_grader_that_fails_leaves_no_verdict(path: Path) -> None:
-    scripted.SCRIPTS[GRADES].reply = lambda call: "no"
-    done = qualify(path, "--grader", f"scripted/{GRADES}", "--epochs", 1)
-    assert done.exit_code == 1
-    assert "no verdict: full, epoch 1: grader_failed" in done.stdout
 
 
 def test_a_dry_run_says_what_it_would_cost_and_does_nothing(
@@ -324,14 +293,6 @@ def test_the_dry_run_counts_what_is_sent(path: Path, script: Script) -> None:
         assert _tokens(line) == pytest.approx(sent, rel=0.01)
 
 
-def test_without_a_model_the_lexical_reader_is_named(path: Path) -> None:
-    done = qualify(path, "--epochs", 1, model=None)
-    assert done.exit_code == 0, done.output
-    assert "verdicts of the embedded lexical reader" in done.stderr
-    verdicts = [probe.qualification for probe in probes(path).values()]
-    assert {found.model for found in verdicts if found} == {"embedded/lexical"}
-
-
 def test_a_probe_is_asked_at_its_own_cut(path: Path) -> None:
     cut = {**bank()["probes"][0], "cut": 4}
     small.write(path.parent, probes={"fixture": "tiny", "probes": [cut, bank()["probes"][1]]})
@@ -341,18 +302,6 @@ def test_a_probe_is_asked_at_its_own_cut(path: Path) -> None:
     done = qualify(path, "--epochs", 1, "--cut", 4, "--dry-run")
     assert done.stdout.startswith("1 probes, ")
     assert "tiny: not asked, they belong to another cut: 'next'" in done.stderr
-
-
-def test_a_conversation_shorter_than_the_tail_is_all_tail(path: Path) -> None:
-    done = qualify(path, "--epochs", 1, tail=100_000)
-    assert done.exit_code == 0, done.output
-    assert {name: passed(probe) for name, probe in probes(path).items()} == {
-        "code": (1, 0, 1),
-        "next": (1, 0, 1),
-        "guessed": (1, 1, 1),
-        "hopeless": (0, 0, 0),
-    }
-    assert "code      full 1/1  none 0/1  tail 1/1  qualified (tail)\n" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -380,13 +329,6 @@ def test_an_unknown_model_is_one_clean_line(path: Path) -> None:
     assert "Traceback" not in done.output
 
 
-def test_two_fixtures_of_one_name_are_refused(path: Path, tmp_path: Path) -> None:
-    other = small.write(tmp_path / "more", probes=bank())
-    done = qualify(path, other)
-    assert done.exit_code == 1
-    assert "each fixture needs its own" in done.stderr
-
-
 def test_an_edit_puts_the_verdict_out_of_date(qualified: Qualified, path: Path) -> None:
     shutil.copytree(qualified.path.parent, path.parent, dirs_exist_ok=True)
     file = path.with_name("tiny.probes.json")
@@ -409,21 +351,6 @@ def test_an_edit_puts_the_verdict_out_of_date(qualified: Qualified, path: Path) 
     fixture["messages"][1]["content"] += " Thank you."
     path.write_text(json.dumps(fixture), encoding="utf-8")
     assert CliRunner().invoke(main, checked).stdout.count("the verdict is out of date") == 4
-
-
-def test_a_row_of_a_parquet_file_is_qualified_into_a_bank_of_its_own(
-    path: Path, tmp_path: Path, script: Script
-) -> None:
-    corpus = tmp_path / "corpus.parquet"
-    given = ["fixtures", "pack", str(path), "--out", str(corpus)]
-    assert CliRunner().invoke(main, given).exit_code == 0
-    done = qualify(corpus, "--epochs", 1)
-    assert "the bank has no file of its own; give --out FOLDER" in done.stderr
-    assert not script.calls
-    (tmp_path / "out").mkdir()
-    assert qualify(corpus, "--epochs", 1, "--out", tmp_path / "out").exit_code == 0
-    found = {probe.id: probe for probe in load_bank(tmp_path / "out" / "tiny.probes.json").probes}
-    assert passed(found["code"]) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("facts", [[], [{"fact": "The code is the fifth one.", "derived": True}]])

@@ -87,19 +87,6 @@ def test_the_embedded_model_stands_in_where_none_was_chosen(tiny: Path, tmp_path
     assert "no-language-model" in (read_eval_log(tail, header_only=True).eval.tags or [])
 
 
-def test_no_other_grader_stands_in_for_a_second_sweep_of_one_process(
-    tiny: Path, tmp_path: Path
-) -> None:
-    for name in ("one", "two"):
-        folder = tmp_path / name
-        folder.mkdir()
-        given = {"arms": ["tail"], "models": [f"scripted/{ANSWERS}"], "epochs": 1}
-        run("sweep", str(settings_file(folder, tiny, **given)))
-    logs = list_eval_logs(str(tmp_path))
-    roles = [read_eval_log(log, header_only=True).eval.model_roles for log in logs]
-    assert [each or {} for each in roles] == [{}, {}]
-
-
 def test_ctrl_c_stops_a_sweep_and_the_same_command_goes_on(tiny: Path, tmp_path: Path) -> None:
     file, folder = str(settings_file(tmp_path, tiny)), tmp_path / "sweep"
     ended = subprocess.run(
