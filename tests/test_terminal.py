@@ -62,7 +62,7 @@ def test_a_path_that_is_not_there_ends_as_other_wrong_arguments_do(
 WRITES = {
     "file": (
         *("compare GONE --to GONE --out", "compare GONE --to GONE --junit", "facts GONE --csv"),
-        *("facts GONE --json", "probes analyse GONE --csv", "probes analyse GONE --json"),
+        *("facts GONE --json", "probes analyse GONE --json"),
         *("probes generate GONE --report", "scrub GONE --out x --report", "import IN --explain"),
         *(
             "continuations draft GONE --out",
