@@ -47,7 +47,7 @@ class History(BaseModel):
     files: list[str] = Field(default_factory=list)
     """Files that it read or wrote."""
     commands: list[str] = Field(default_factory=list)
-    """Digests of the commands that it ran; see `again.commands_in`."""
+    """Digests of the commands that it ran; see `commands_in`."""
 
 
 class ResumptionRecord(StoreModel):
@@ -203,7 +203,7 @@ def finishing() -> Scorer:
     ``solved`` is 1 if every check passes and no constraint is broken, ``finished`` the share of
     the checks that pass (0 to 1), ``constraints_broken`` a count. ``tokens_used`` are those of all
     calls from the state on, ``turns`` the agent's replies. ``files_read_again``,
-    ``commands_run_again`` and ``questions`` are counts by the rules in `again`.
+    ``commands_run_again`` and ``questions`` are counts by the rules above.
     """
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001

@@ -48,8 +48,9 @@ def _grader(marks: Marks, name: str = "mockllm/grader") -> MockGrader:
                     for id_ in request["rubric_criteria"]
                 ],
                 "facts": [
-                    {"factId": fact["id"], "verdict": "stated"}
-                    for fact in request["ground_truth"]["expected_facts"]
+                    {"factId": asked["id"], "verdict": "stated"}
+                    for name in ("expected_facts", "wrong_values")
+                    for asked in request["ground_truth"].get(name, [])
                 ],
             }
         )
