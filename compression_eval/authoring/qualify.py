@@ -16,6 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
+from contextvars import Context
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -361,7 +362,8 @@ def _ask_all(pairs: _Pairs, settings: QualifySettings) -> list[Asked]:
     # Inspect greets on stdout, where the verdicts are to stand alone.
     with redirect_stdout(sys.stderr):
         tasks = [
-            (condition, compression(**arguments))
+            # In a context of its own: an earlier run in this process leaves its model there.
+            (condition, Context().run(compression, **arguments))
             for condition in CONDITIONS
             for arguments in _tasks(condition, pairs, settings)
         ]
