@@ -1,7 +1,6 @@
 """Logs of another task whose agent compacted itself: what compare and report say of them."""
 
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,10 @@ from inspect_ai.model import (
     ModelUsage,
     get_model,
 )
-from inspect_ai.scorer import Score, includes
+from inspect_ai.scorer import includes
 from inspect_ai.tool import Tool, ToolChoice, ToolInfo, tool
 
-from compression_eval import AnchoredCompaction, MaskingCompaction
+from compression_eval import MaskingCompaction
 from compression_eval.cli import main
 from tests.analysis.embedded import embedded
 from tests.e2e import small
@@ -117,19 +116,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         }
 
 
-def _agent(folder: Path, name: str, prompt: str | None = None) -> Path:
-    """Run an agent that compacts with a strategy which has arguments ``prompt`` and ``model``."""
-    solver = react(
-        prompt=prompt, tools=[read_page()], compaction=AnchoredCompaction(threshold=90_000)
-    )
-    model = get_model(f"mockllm/{name}", custom_outputs=_reply, memoize=False)
-    asked = Task(dataset=[Sample(input="Find the code.", target=CODE)], solver=solver)
-    asked.scorer = [includes()]
-    (log,) = run_eval(asked, model=model, log_dir=str(folder), display="log", log_realtime=False)
-    assert log.status == "success"
-    return Path(log.location.removeprefix("file://"))
-
-
 def _command(*args: str | Path) -> Result:
     return CliRunner().invoke(main, [str(arg) for arg in args])
 
@@ -164,22 +150,6 @@ def test_a_wide_margin_and_a_second_run_are_no_regression(logs: dict[str, Path])
     same = _command("compare", folder, "--to", folder)
     assert same.exit_code == 2
     assert same.output == f"Error: {logs['again']}: the same run is on both sides\n"
-
-
-def test_models_and_prompts_of_agents_are_arms_whatever_a_strategy_calls_its_arguments(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ModelAPI, "count_text_tokens", _count)
-    for name, prompt in (("old", None), ("new", None), ("new", "Be slow.")):
-        _agent(tmp_path / "logs", name, prompt)
-    made = _command("report", tmp_path / "logs", "--out", tmp_path / "report")
-    assert made.exit_code == 0, made.output
-    arms = json.loads((tmp_path / "report" / "figures.json").read_text())["arms"]
-    assert [(arm["name"], len(arm["samples"])) for arm in arms] == [
-        ("model='mockllm/old'", 1),
-        ("model='mockllm/new'", 1),
-        ("model='mockllm/new', prompt='Be slow.'", 1),
-    ]
 
 
 def test_an_arm_never_wins_by_failing(logs: dict[str, Path]) -> None:
@@ -223,25 +193,6 @@ def test_what_is_only_for_our_logs_is_refused(logs: dict[str, Path], tmp_path: P
     mixed = _command("compare", logs["whole"], "--to", ours.location)
     assert mixed.exit_code == 2
     assert "not of compression_eval" in mixed.output
-
-
-def test_samples_without_a_score_are_counted_and_not_averaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ModelAPI, "count_text_tokens", _count)
-    limited = _run(tmp_path / "limited", None, message_limit=6)
-    second = _run(tmp_path / "second", None, message_limit=6)
-    result = _command("compare", limited, "--to", second)
-    assert "8 of 8 samples ended by the limit of message" in result.stdout
-    log = read_eval_log(str(second))
-    assert log.samples is not None
-    for value, exit_code in ((math.nan, 0), (math.inf, 2), ("-inf", 2)):
-        log.samples[0].scores = {"includes": Score(value=value)}
-        odd = tmp_path / "odd.eval"
-        write_eval_log(log, str(odd))
-        result = _command("compare", limited, "--to", odd)
-        assert result.exit_code == exit_code, result.output
-        assert (f"{odd}: " in result.stderr) == (exit_code == 2)
 
 
 def test_what_a_grader_took_is_not_the_agents(logs: dict[str, Path], tmp_path: Path) -> None:

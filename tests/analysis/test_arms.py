@@ -5,16 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
-from inspect_ai.model import CompactionSummary, GenerateConfig, ModelConfig
+from inspect_ai.model import CompactionSummary, ModelConfig
 
-from compression_eval import compression
 from compression_eval.analysis import samples_frame
 from compression_eval.versioning import TOOLS
 from tests.analysis.comparison.arms import as_json, compared, refused
 from tests.analysis.embedded import TAIL, embedded
-from tests.e2e import scripted, small
+from tests.e2e import small
 
 
 @pytest.fixture(scope="module")
@@ -45,20 +43,6 @@ def _secret(log: EvalLog) -> None:
     log.eval.model_base_url = "https://me:hunter2@example.org/v1?key=abcdef"
 
 
-def _panel(log: EvalLog) -> None:
-    lexical = ModelConfig(model="embedded/lexical")
-    log.eval.model_roles = {"grader": [lexical, lexical]}
-    for sample in log.samples or []:
-        metadata = (sample.scores or {})["six_dimensions"].metadata or {}
-        metadata["graders"] = metadata["graders"] * 2
-
-
-def _warm_grader(log: EvalLog) -> None:
-    warm = GenerateConfig(temperature=0.7, max_retries=3)
-    log.eval.model_roles = {"grader": ModelConfig(model="embedded/lexical", config=warm)}
-    _graded_with(log, {"temperature": 0.7})
-
-
 def _graded_with(log: EvalLog, parameters: dict[str, Any]) -> None:
     for sample in log.samples or []:
         metadata = (sample.scores or {})["six_dimensions"].metadata or {}
@@ -87,8 +71,6 @@ def _rubric(log: EvalLog) -> None:
     ("change", "name"),
     [
         (_drop, "tail [drop=0.85]"),
-        (_panel, "tail [graded by embedded/lexical + embedded/lexical]"),
-        (_warm_grader, "tail [graded by embedded/lexical temperature=0.7]"),
         (_regraded, "tail [graded by vendor/judge]"),
         (_graded_again_warmer, "tail [graded by embedded/lexical temperature=0.9]"),
         (_rubric, "tail [rubric en #ababab]"),
@@ -121,42 +103,6 @@ def test_runs_with_other_model_arguments_are_no_noise(run: Path, tmp_path: Path)
     _, found = as_json(base, "--to", other)
     assert not found["same_arm"]
     assert "model.drop" in str(found["settings_changed"])
-
-
-def test_a_task_made_in_python_is_told_by_the_models_of_its_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scripted.SCRIPTS.update(scripted.proper_scripts())
-    scripted.SCRIPTS["another"] = scripted.Script(scripted.proper_compression)
-    monkeypatch.setenv("INSPECT_EVAL_MODEL", "embedded/lexical")  # all that the task can know
-    data, base = str(small.write(tmp_path / "data")), small.ROLES["compressor"]
-    paths = []
-    for name in (base, "scripted/another"):
-        made = compression(fixtures=data, compressor_args=small.BUDGETS, state_facts="match")
-        (log,) = inspect_eval(
-            made,
-            model="scripted/answers",
-            model_roles=small.ROLES | {"compressor": name},
-            epochs=2,
-            log_dir=str(tmp_path / "logs"),
-            display="log",
-        )
-        paths.append(log.location)
-    names = ["model", "compressor_model", "graders", "offline"]
-    rows = samples_frame(paths[0])[names].drop_duplicates().to_numpy().tolist()
-    assert rows == [["scripted/answers", base, small.ROLES["grader"], False]]
-    _, found = as_json(paths[0], "--to", paths[1])
-    assert not found["same_arm"]
-    changed = {"name": "compressor model", "base": base, "new": "scripted/another"}
-    assert found["settings_changed"] == [changed]
-
-
-def test_a_model_that_grades_itself_is_another_grader_with_other_arguments(
-    run: Path, tmp_path: Path
-) -> None:
-    other = _copy(run, tmp_path, "other", _drop)
-    error = refused(compared(run, "--to", other))
-    assert "grader (base embedded/lexical, new embedded/lexical drop=0.85)" in error
 
 
 def test_secrets_are_digests_wherever_arms_are_named(run: Path, tmp_path: Path) -> None:
@@ -212,24 +158,3 @@ def test_a_prompt_that_inspect_ships_is_part_of_the_arm_and_its_version_is_not(
     (change,) = found["versions_changed"]
     assert (change["name"], change["new"]) == ("inspect_ai", "0.0.1")
     assert "-> 0.0.1)" in compared(other, "--to", older, "--gate").stdout
-
-
-def test_an_arm_of_ones_own_has_the_files_name_without_its_folder(
-    run: Path, tmp_path: Path
-) -> None:
-    def made_of(name: str) -> Callable[[EvalLog], None]:
-        described = {"name": name, "arguments": {}}
-        return lambda log: (log.eval.metadata or {}).update(compressor=described)
-
-    one = _copy(run, tmp_path, "one", made_of("/home/me/mine.py@keep"))
-    assert set(samples_frame([run, one])["arm"]) == {"tail", "mine.py@keep"}
-    other = _copy(run, tmp_path, "other", made_of("/srv/mine.py@keep"))
-    arms = set(samples_frame([one, other])["arm"])
-    assert len(arms) == 2
-    assert all(arm.startswith("mine.py@keep #") for arm in arms)
-
-
-def test_runs_on_different_conversations_are_one_arm(run: Path, tmp_path: Path) -> None:
-    other = small.write(tmp_path, "second")
-    log = embedded(tmp_path / "logs", other, **TAIL)
-    assert set(samples_frame([run, log.location])["arm"]) == {"tail"}

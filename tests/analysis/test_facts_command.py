@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -140,20 +139,6 @@ def test_a_foreign_log(folder: Path) -> None:
     )
 
 
-def test_a_file_that_is_no_log(tmp_path: Path) -> None:
-    path = tmp_path / "notes.eval"
-    path.write_text("not a log", encoding="utf-8")
-    assert refused(run(path)).startswith(f"{path}: not a log of Inspect (")
-
-
-def test_a_run_that_is_still_going_on(folder: Path, tmp_path: Path) -> None:
-    log = read_eval_log(str(one_log(folder, "tiny")))
-    log.status = "started"
-    path = tmp_path / "running.eval"
-    write_eval_log(log, str(path))
-    assert "still going on" in refused(run(path))
-
-
 def test_a_run_that_ended_early_is_read_and_named(folder: Path, tmp_path: Path) -> None:
     log = read_eval_log(str(one_log(folder, "tiny")))
     log.status = "cancelled"
@@ -164,12 +149,3 @@ def test_a_run_that_ended_early_is_read_and_named(folder: Path, tmp_path: Path) 
     assert done.exit_code == 0
     assert done.stderr == f"{path}: the run ended early (cancelled)\n"
     assert done.stdout.startswith("1 fact in 1 state")
-
-
-def test_a_folder_is_read_whatever_its_name(folder: Path, tmp_path: Path) -> None:
-    place = tmp_path / "a#b?c%41d"
-    place.mkdir()
-    shutil.copy(one_log(folder, "tiny"), place)
-    done = run(place)
-    assert done.exit_code == 0, done.stderr
-    assert done.stdout == run(one_log(folder, "tiny")).stdout

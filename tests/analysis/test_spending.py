@@ -47,12 +47,6 @@ def test_a_report_says_what_a_correct_answer_takes(logs: Path, tmp_path: Path) -
     assert 'id="spending"' in (tmp_path / "out" / "index.html").read_text()
 
 
-def test_a_report_without_fetching_says_nothing_of_it(logs: Path, tmp_path: Path) -> None:
-    run("report", logs / "plain", "--out", tmp_path / "out")
-    written = [path for path in (tmp_path / "out").rglob("*") if path.suffix in (".json", ".md")]
-    assert not any("spending" in path.read_text() for path in written)
-
-
 @pytest.mark.filterwarnings("error::pandas.errors.PerformanceWarning")
 def test_first_answers_compare_with_and_without_fetching(logs: Path) -> None:
     sides = ("compare", logs / "plain", "--to", logs / "fetching")

@@ -2,7 +2,7 @@
 
 from compression_eval.conversations.building import build
 from compression_eval.conversations.drafts import Compaction, Conversation, Draft, DraftCall
-from compression_eval.fixtures.models import NO_RESULT, Message
+from compression_eval.fixtures.models import Message
 
 
 def calling(*ids: str, text: str = "") -> Draft:
@@ -40,24 +40,3 @@ def test_a_changed_result_of_a_kept_turn_answers_its_call() -> None:
     history = [Draft("user", ["go"]), turn, result("c1"), other]
     state = state_of(history, [turn, result("c1", "cleared"), other])
     assert ids(state) == [1, "c1", 3]
-
-
-def test_ids_that_a_file_repeats_do_not_mix_in_a_state() -> None:
-    turns = [calling("c1"), calling("c1")]
-    history = [Draft("user", ["go"]), turns[0], result("c1"), turns[1], result("c1")]
-    state = state_of(history, [calling("c1"), result("c1"), turns[1], result("c1", "cleared")])
-    assert ids(state) == [["c1"], "c1", 3, "c1-2"]
-    twice = [calling("c1"), result("c1"), calling("c1"), result("c1")]
-    assert ids(state_of(history, twice)) == [["c1"], "c1", ["c1-2"], "c1-2"]
-
-
-def test_a_kept_call_without_a_result_keeps_what_stands_for_it() -> None:
-    turn = calling("c1")
-    history = [Draft("user", ["go"]), turn, Draft("assistant", ["on"])]
-    assert state_of(history, [turn]) == [1, 2]
-    assert build_text(history) == NO_RESULT
-
-
-def build_text(history: list[Draft]) -> str:
-    conversation = Conversation("test", "test", drafts=history)
-    return build(conversation).fixture.messages[2].text

@@ -36,10 +36,3 @@ def test_copies_of_a_session_say_how_they_are_related() -> None:
         "demo-5", "another copy of demo-4 from d: the same messages"
     )
     assert names.give(fixture(whole[:5]), "f").name is None
-
-
-def test_a_name_that_another_session_has_is_passed_over() -> None:
-    names = Names()
-    assert names.give(fixture(name="demo-2"), "a").name == "demo-2"
-    assert names.give(fixture(), "b").name == "demo"
-    assert names.give(fixture([*plain_messages(), user("x")]), "c").name == "demo-3"

@@ -8,13 +8,11 @@ from compression_eval.cli import main
 from tests.conversations.readers.reading import json_lines
 
 _TIME = "2026-01-01T00:00:00Z"
-_ASKED = {"type": "text", "text": "Read a.py."}
-_USE = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "a.py"}}
-_PARTS = [{"functionCall": {"id": "t1", "name": "read_file", "args": {"path": "a.py"}}}]
 
 
 def test_what_a_reader_drops_of_a_message_is_always_listed(tmp_path: Path) -> None:
-    blocks = [_ASKED, {"type": "hologram", "data": "x"}, {"type": "hologram", "data": "y"}]
+    odd = {"type": "hologram", "data": "x"}
+    blocks = [{"type": "text", "text": "Read a.py."}, odd, odd]
     turn = {"role": "assistant", "content": "Done.", "stopReason": "stop"}
     path = json_lines(
         tmp_path / "a.jsonl",

@@ -1,8 +1,6 @@
 """``compression-eval import``, from files to fixtures."""
 
 import json
-import os
-import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,13 +10,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
-from compression_eval.conversations import formats, sources
+from compression_eval.conversations import formats
 from compression_eval.conversations.readers.base import Format
 from compression_eval.conversations.sources import SourceFile
 from compression_eval.fixtures.loading import load_fixture
 from tests.fixtures.building import assistant, call, plain_messages, result, system, user
-
-SAMPLES = os.environ.get("COMPRESSION_EVAL_SAMPLES")
 
 
 @pytest.fixture(autouse=True)
@@ -138,21 +134,16 @@ def test_nothing_imported_is_a_failure_that_leaves_nothing() -> None:
     ("arguments", "said"),
     [
         (["absent.json"], "absent.json: no such file or folder"),
-        (["absent/*.json"], "nothing matches 'absent/*.json'"),
         (["empty"], "nothing to read: no file in empty"),
         (
             ["a.json", "--format", "word"],
             "--format: unknown format 'word', expected auto or",
         ),
         (["a.json", "--cut", "x"], "--cut: 'x' is not a cut; expected auto, end"),
-        (["a.json", "--scrub", "x"], "profile: unknown 'x', there are"),
         (["a.json", "--names", "n"], "--names: needs --scrub"),
-        (["a.json", "--key-file", "n"], "--key-file: needs --scrub"),
-        (["a.json", "--column", "x"], "--column: 'x', expected PART=COLUMN"),
         (["a.json", "--column", "x=y"], "--column: unknown part 'x', expected one of messages"),
         (["a.json", "--out", "a.json"], "--out: a.json is neither a folder nor named"),
         (["a.json", "--out", "there.parquet"], "--out: there.parquet is there already"),
-        (["a.json", "--explain=a.json"], "--explain: a.json is there already"),
     ],
 )
 def test_arguments_are_refused_before_anything_is_read(arguments: list[str], said: str) -> None:
@@ -166,14 +157,6 @@ def test_arguments_are_refused_before_anything_is_read(arguments: list[str], sai
     assert said in done.stderr
     assert done.stdout == ""
     assert {path: path.stat().st_mtime_ns for path in Path().rglob("*")} == before
-
-
-def test_an_unanswered_call_and_a_stray_result_are_told() -> None:
-    messages = [user("Go."), assistant("", call("c1")), user("Stop."), result("c9", "late")]
-    done = run(chat("a.json", messages))
-    assert done.exit_code == 0, done.output
-    assert row(done, "openai-chat") == ["4", "1", "0", "0", "4", "1"]
-    assert "message:tool: a result whose call is not in the file" in done.stdout
 
 
 def test_what_is_left_out_is_written_down_with_its_places() -> None:
@@ -276,23 +259,6 @@ def test_an_archive_that_unpacks_to_far_more_than_it_holds_is_skipped(stated: in
     assert len(written()) == 1
 
 
-@pytest.mark.parametrize("ends", [(b'{"a": "', b'"}')])
-def test_a_huge_line_that_is_not_json_takes_little_memory(
-    ends: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 2**20)
-    size = 40 * 2**20
-    Path("a.jsonl").write_bytes(ends[0] + b"\xff" * size + ends[1])
-    tracemalloc.start()
-    try:
-        done = run("a.jsonl")
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert "a.jsonl: no known format; it is not JSON" in done.stdout
-    assert peak < 1.5 * size
-
-
 def test_other_content_is_not_overwritten_unless_asked_for() -> None:
     path = chat("a.json")
     run(path)
@@ -346,35 +312,6 @@ def test_scrubbed_on_the_way_and_audited() -> None:
     assert "Replaced" in done.stdout
 
 
-def test_a_name_that_one_file_gives_away_goes_from_the_others_in_whatever_order() -> None:
-    def taught(text: str) -> list[dict[str, Any]]:
-        return [user(text), assistant("Done.")]
-
-    paths = [
-        chat("a.json", taught("mmuster wrote it")),
-        chat("b.json", taught("ls /home/mmuster/api")),
-        chat("c.json", taught("uid=501(mmuster)")),
-    ]
-    texts = []
-    for out, order in (("x", paths), ("y", paths[::-1])):
-        done = run(*order, "--scrub", "default", "--out", out)
-        assert done.exit_code == 0, done.output
-        messages = [load_fixture(path).messages[0].text for path in Path(out).iterdir()]
-        texts.append(sorted(messages))
-    assert texts[0] == texts[1]
-    assert "mmuster" not in " ".join(texts[0])
-
-
-def test_a_key_gives_the_same_stand_ins_as_it_does_to_scrub() -> None:
-    path = chat("a.json", [user("ls /home/mmuster/api"), assistant("Done.")])
-    Path("key").write_text("my own\n")
-    assert run(path, "--scrub", "default", "--key-file", "key").exit_code == 0
-    run(path, "--out", "plain")
-    CliRunner().invoke(main, ["scrub", "plain", "--out", "later", "--key-file", "key"])
-    ((now,), (later,)) = (written(), written("later"))
-    assert load_fixture(now).messages == load_fixture(later).messages
-
-
 def test_what_the_audit_still_finds_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     from compression_eval.conversations import scrubbing
     from compression_eval.conversations.scrubbing import AuditFinding
@@ -387,15 +324,6 @@ def test_what_the_audit_still_finds_is_not_written(monkeypatch: pytest.MonkeyPat
     assert "1 could not be imported" in done.stderr
     assert "in/a.json: not written, the audit still finds: messages[1].content" in done.stdout
     assert written() == []
-
-
-def test_lines_of_an_unknown_kind_are_counted() -> None:
-    path = chat("a.json", [*plain_messages(), {"role": "wizard", "content": "\x1b[31mhm"}])
-    done = run(path, "--format", "openai-chat")
-    assert done.exit_code == 0, done.output
-    (line,) = (line for line in done.stdout.splitlines() if "1 x openai-chat" in line)
-    assert "unknown or damaged" in done.stdout
-    assert "\x1b" not in line
 
 
 def test_a_defect_of_a_reader_ends_no_import(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from multiprocessing import active_children
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -105,24 +104,6 @@ def test_any_number_of_processes_and_any_order_give_the_same_bytes(
     assert b"qvist7" not in texts
 
 
-@pytest.mark.slow
-def test_a_file_that_cannot_be_read_is_named_and_stops_only_what_it_must(
-    sessions: list[Path],
-) -> None:
-    bad = Path("in/bb.json")
-    bad.write_text('{"messages": [{"role": "user", "content": ' + "[" * 100_000)
-    files = [*sessions[:2], bad, *sessions[2:]]
-    imported = run("import", *files, "--scrub", "default", "--jobs", 2, "--out", "imported")
-    assert imported.exit_code == 1
-    assert "in/bb.json: no known format" in imported.stdout
-    assert len(contents("imported")) == len(FILES)
-    scrubbed = run("scrub", *files, "--jobs", 2, "--out", "scrubbed")
-    assert scrubbed.exit_code == 1
-    assert isinstance(scrubbed.exception, SystemExit)
-    assert "in/bb.json: " in scrubbed.stderr
-    assert contents("scrubbed") == []
-
-
 def workers_of(process: "subprocess.Popen[str]") -> list[psutil.Process]:
     """Wait for the two processes that work for a command."""
     for _ in range(6000):
@@ -191,39 +172,6 @@ def test_a_unit_whose_worker_dies_is_done_again_and_named_the_second_time(tmp_pa
             done.extend(engine.run("test", work, units, "unit {}".format))
         assert done == [(0, "a"), (2, str(once)), (5, "b"), (6, "c")]
     assert not active_children()
-
-
-def test_workers_leave_no_files_and_share_what_they_are_given() -> None:
-    handler = signal.getsignal(signal.SIGTERM)
-    engine = Engine(2)
-    with engine.opened([1, 1]):
-        shared = engine.share({"one": 1})
-        ((_, folder), (_, value)) = engine.run("", work, ["files", "b"], str)
-        assert Path(folder).parent.is_dir()
-        assert [each for _, each in engine.run("", type(shared).get, [shared] * 3, str)] == [
-            {"one": 1}
-        ] * 3
-        assert value == "b"
-    assert not Path(folder).parent.exists()
-    assert signal.getsignal(signal.SIGTERM) is handler
-
-
-def test_a_process_that_cannot_be_started_ends_those_before_it(
-    sessions: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    handler, start = signal.getsignal(signal.SIGTERM), BaseProcess.start
-
-    def start_one(self: BaseProcess) -> None:
-        if active_children():
-            raise EOFError("unexpected EOF")
-        start(self)
-
-    monkeypatch.setattr(BaseProcess, "start", start_one)
-    done = run("import", *sessions, "--jobs", 2, "--out", "out")
-    assert done.exit_code == 1
-    assert done.stderr == "Error: a process cannot be started: unexpected EOF\n"
-    assert not active_children()
-    assert signal.getsignal(signal.SIGTERM) is handler
 
 
 @pytest.mark.skipif(os.name != "posix", reason="forked processes")

@@ -40,7 +40,6 @@ def run(folder: Path, *paths: Path, options: tuple[str, ...] = ()) -> tuple[Resu
 ENCODED: dict[str, Callable[[str], bytes]] = {
     "UTF-16 with a mark": lambda text: text.encode("utf-16"),
     "a list": lambda text: json.dumps([*map(json.loads, text.splitlines())], indent=1).encode(),
-    "a list in UTF-16": lambda text: f"[{','.join(text.splitlines())}]".encode("utf-16"),
 }
 
 
@@ -57,15 +56,6 @@ def test_a_session_in_another_encoding_or_list_is_read_as_its_lines_are(
     assert fixture.messages[0].text == TASK
     (written,) = (tmp_path / "plain" / "out").iterdir()
     assert written.read_bytes() == (tmp_path / "out" / written.name).read_bytes()
-
-
-def test_damage_of_an_encoding_is_named(tmp_path: Path) -> None:
-    lines = "\n".join(map(json.dumps, session().lines)).encode("utf-16")
-    (tmp_path / "a.jsonl").write_bytes(lines[:-1])
-    done, (fixture,) = run(tmp_path, tmp_path / "a.jsonl")
-    assert done.exit_code == 0
-    assert len(fixture.messages) == 7
-    assert "UTF-16: the file ends within a character" in done.stdout
 
 
 @pytest.mark.parametrize("message", [None, "text", {"role": "user"}, {"role": "user", "x": []}])

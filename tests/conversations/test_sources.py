@@ -35,11 +35,6 @@ def test_bytes_that_are_not_utf8_are_replaced_and_said(tmp_path: Path) -> None:
     assert item.replaced
 
 
-def test_nesting_without_end_is_named(tmp_path: Path) -> None:
-    (found,) = _read(tmp_path, b"[" * 200_000 + b"\n")
-    assert found[2] in ("nested too deeply", "not JSON")
-
-
 def test_a_line_over_the_limit_is_named_and_the_next_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,12 +74,3 @@ def test_a_file_that_was_cut_off_says_so(tmp_path: Path) -> None:
     found = _unpacked(tmp_path, zstandard.compress(LINES)[:-10])
     assert found[-1].problem == "the compressed data is cut off here"
     assert all(value.value["n"] == n for n, value in enumerate(found[:-1]))
-
-
-def test_a_small_file_may_hold_a_huge_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 2**20)
-    data = zstandard.compress(b"x" * 10 * 2**20 + b'\n{"n": 1}\n')
-    assert len(data) < 10_000
-    found = _unpacked(tmp_path, data)
-    assert found[0].problem == "the line has 10,485,761 bytes, more than 1 MiB"
-    assert found[1].value == {"n": 1}

@@ -1,24 +1,16 @@
 """Forms of output, texts that nobody vouches for, and pooled logs."""
 
 import json
-import os
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import fromstring
 
 import pytest
-from click.testing import CliRunner
 from inspect_ai.log import EvalLog
 
 from compression_eval.analysis import samples_frame
-from compression_eval.analysis.comparison.measures import shown_change, shown_interval
 from compression_eval.analysis.comparison.text import FORMULA
-from compression_eval.analysis.statistics.intervals import Spread
-from compression_eval.cli import main
-from compression_eval.compressors.names import CALLS_MODEL
-from compression_eval.compressors.registry import COMPRESSORS
 from tests.analysis.comparison.arms import (
     BAD,
     GOOD,
@@ -44,21 +36,6 @@ def test_markdown_holds_the_same_figures(good: EvalLog, bad: EvalLog, tmp_path: 
     assert "### Facts lost: 3" in text
     assert FORMULA.split(";")[0] in text
     assert FORMULA in compared(good.location, "--to", bad.location).stdout
-
-
-def test_json_has_no_value_that_json_has_not(good: EvalLog, again: EvalLog) -> None:
-    done = compared(good.location, "--to", again.location, "--format", "json")
-
-    def never(name: str) -> Any:
-        raise AssertionError(name)
-
-    found = json.loads(done.stdout, parse_constant=never)
-    assert found["exit_code"] == done.exit_code == 3  # without controls
-    overall = found["other_measures"][0]
-    low, high = overall["on_these_conversations"]
-    assert low < 0 < high
-    assert overall["for_new_conversations"] is None  # of a single conversation
-    assert overall["compressions"] == [4, 4]
 
 
 def test_texts_of_a_conversation_have_no_power(folder: Path) -> None:
@@ -172,23 +149,6 @@ def test_an_own_compressor_is_exact_where_it_came_out_alike(tmp_path: Path) -> N
     assert any(line["verdict"] == "cannot tell" for line in found["other_measures"])
 
 
-def test_tables_fit_a_terminal_of_80_columns_and_are_whole_without_one(
-    good: EvalLog, bad: EvalLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    piped = compared(good.location, "--to", bad.location).stdout.splitlines()
-    (head,) = [line.split() for line in piped if line.endswith("  stage")]
-    assert " ".join(head) == "fact probe fixture in answer in state stage"
-    # What there is nothing of has no table.
-    assert "Facts lost: 3" in piped
-    assert not any("gained" in line for line in piped)
-    monkeypatch.setenv("COLUMNS", "80")
-    lines = compared(good.location, "--to", bad.location).stdout.splitlines()
-    # Sentences are left to the terminal; a table has its columns apart.
-    tables = [line for line in lines if "  " in line.strip()]
-    assert len(tables) > 30
-    assert max(map(len, tables)) <= 80
-
-
 def test_junit_has_a_case_for_every_measure(good: EvalLog, bad: EvalLog, tmp_path: Path) -> None:
     out = tmp_path / "compare.xml"
     done = compared(good.location, "--to", bad.location, "--gate", "--junit", out)
@@ -224,16 +184,6 @@ def test_junit_says_why_nothing_was_compared(
     error = case.find("error")
     assert error is not None
     assert said in str(error.get("message"))
-
-
-def test_what_is_less_than_the_threshold_reads_as_less() -> None:
-    assert shown_change(0.2963, "overall", 0.3) == "+0.296"
-    assert shown_change(-0.29999, "overall", 0.3) == "-0.29999"
-    assert shown_change(0.0599, "fact_recall", 0.06) == "+5.99 pp"
-    assert shown_change(0.3, "overall", 0.3) == "+0.30"
-    assert shown_change(0.3041, "overall", 0.3) == "+0.30"
-    assert shown_change(-0.001, "overall", 0.3) == "+0.00"
-    assert shown_interval(Spread(4.0, 1), 1.0, "overall") == "-5.00 to +5.00"
 
 
 def test_mechanical_arms_need_no_epochs(tmp_path: Path) -> None:
@@ -275,39 +225,6 @@ def test_cuts_under_one_mean_are_pointed_out(tmp_path: Path) -> None:
     text = compared(base, "--to", new).stdout
     for side in ("base", "new"):
         assert f"WARNING: {side} mixes cuts of tiny; their probes are averaged" in text
-
-
-def test_names_alone_tell_which_strategies_call_a_model() -> None:
-    calls = {name: each.calls_model for name, each in COMPRESSORS.items()}
-    assert calls.items() <= CALLS_MODEL.items()
-
-
-def test_survival_is_exact_where_only_the_compression_is_mechanical(folder: Path) -> None:
-    logs = [
-        evaluated(
-            folder / f"tail{n}", compressor="tail", compressor_args={"tail_tokens": 60}, epochs=1
-        )
-        for n in range(2)
-    ]
-    _, found = as_json(logs[0].location, "--to", logs[1].location)
-    verdicts = {line["measure"]: line["verdict"] for line in found["other_measures"]}
-    assert verdicts["fact_survival"] == "no change"
-    assert verdicts["overall"] == "cannot tell"
-
-
-def test_a_copy_of_a_log_that_was_graded_again_counts_once(
-    good: EvalLog, bad: EvalLog, tmp_path: Path
-) -> None:
-    first = changed(good, tmp_path, lambda _: None)
-    # By name the copy stands before the log that it was made from, as with `inspect score`.
-    copy = shutil.copy(first, first.with_name("changed-scored.eval"))
-    os.utime(first, (1, 1))
-    assert len(samples_frame(tmp_path)) == len(samples_frame(first))
-    assert len(samples_frame([tmp_path, first])) == len(samples_frame(first))
-    _, found = as_json(bad.location, "--to", copy, first)
-    assert found["new"]["logs"] == [str(copy)]
-    facts = CliRunner().invoke(main, ["facts", str(copy), str(first)]).stdout
-    assert facts.startswith(CliRunner().invoke(main, ["facts", str(first)]).stdout.split("\n")[0])
 
 
 def test_a_place_that_cannot_be_written_to(good: EvalLog, again: EvalLog, tmp_path: Path) -> None:

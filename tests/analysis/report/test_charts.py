@@ -21,18 +21,6 @@ def test_every_arm_has_a_look_of_its_own() -> None:
     assert found["full"].shape != found["none"].shape
 
 
-def test_labels_are_short_and_different() -> None:
-    long = "anchored (prompt 0123abcd, tail_tokens=2000) [vendor/model-" + "x" * 90
-    names = [f"{long}1]", f"{long}2]", "圧縮.py@mine", "\x1b[2Jx", "a\nb", "a b"]
-    labels = [look.label for look in looks(names, frozenset()).values()]
-    assert len(set(labels)) == len(labels)
-    # Names differ at their end, which is never cut.
-    assert labels[0].endswith("1]")
-    assert labels[1].endswith("2]")
-    assert max(map(len, labels)) <= 110
-    assert all(label.isprintable() for label in labels)
-
-
 def test_every_mark_gives_its_value_and_controls_are_in_the_description() -> None:
     arms = {f"arm {n:02}": (1000.0 + 90 * (n % 5), 2.5 + 0.05 * n) for n in range(12)}
     made = {chart.name: chart for chart in charts(_figures(arms | {"full": (90_000.0, 4.9)}))}

@@ -1,7 +1,6 @@
 """Which arms another one dominates and which differ, and by whose word facts survive."""
 
 import math
-import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 from pandas import DataFrame, concat
 
-from compression_eval.analysis.comparison.measures import HEADLINE, values
+from compression_eval.analysis.comparison.measures import HEADLINE
 from compression_eval.analysis.facts import FactTotals, Share
 from compression_eval.analysis.logs import find_logs
 from compression_eval.analysis.report.figures import Survival, common, figures, read_frames
@@ -20,7 +19,6 @@ from compression_eval.analysis.report.tradeoff import (
     ReportedArm,
     Role,
     frontier,
-    retained,
     same_answers,
 )
 
@@ -117,16 +115,6 @@ def test_a_failed_grader_takes_the_probe_from_all() -> None:
     assert (probes, len(beside), set(beside["unit"])) == (1, 4, {"easy"})
 
 
-def test_a_failed_sample_has_no_value_in_any_mean() -> None:
-    one = samples({"a": 4, "b": 2}, SMALL).assign(arm="one")
-    other = samples({"a": 4, "b": math.nan}, SMALL).assign(arm="other")
-    tables, probes = common(concat([one, other], ignore_index=True))
-    assert probes == 2
-    own = tables[tables["arm"] == "other"]
-    assert values(own, "knowledge").mean() == pytest.approx(4)
-    assert own["knowledge"].isna().sum() == 2
-
-
 def test_the_same_answers_are_told() -> None:
     def answered(*texts: str) -> DataFrame:
         return samples({"a": 3}, SMALL).assign(answer=texts)
@@ -141,44 +129,6 @@ def test_the_same_answers_are_told() -> None:
     by_arm["failing"].loc[0, "failure"] = "failed"
     arms = [arm(name) for name in by_arm]
     assert same_answers(arms, by_arm) == [["one", "other"]]
-
-
-def test_retention_counts_the_conversations_that_it_rests_on() -> None:
-    """Where arms share no probe, each keeps conversations that its controls do not have."""
-    by_arm = {
-        "none": samples({"a": 1}, SMALL),
-        "full": samples({"a": 5, "b": 5}, LARGE),
-        "one": samples({"a": 3, "b": 3}, SMALL),
-    }
-    roles: dict[str, Role] = {"none": "floor", "full": "ceiling", "one": ""}
-    arms = [arm(name, role) for name, role in roles.items()]
-    assert retained(arms, by_arm)["one"].conversations == 1
-
-
-def test_what_dominates_is_higher_so_that_nothing_goes_round_in_circles() -> None:
-    wide = {f"c{n}": 3.0 for n in range(8)}
-    small, large = dict.fromkeys(wide, 100.0), dict.fromkeys(wide, 400.0)
-    # As good with fewer tokens is no more than that.
-    found = points(small=(wide, small), large=(dict.fromkeys(wide, 3.05), large))
-    assert {point.dominated_by for point in found.values()} == {""}
-    chance = random.Random(7)
-    for _ in range(20):
-        arms = {
-            f"arm {n}": (
-                {unit: chance.uniform(2.5, 3.5) for unit in wide},
-                dict.fromkeys(wide, chance.uniform(95, 110)),
-            )
-            for n in range(6)
-        }
-        drawn = made(**arms)
-        by_name = {point.arm: point for point in drawn.points}
-        dominated = [point for point in drawn.points if point.dominated_by]
-        for point in dominated:
-            other = by_name[point.dominated_by]
-            assert other.quality > point.quality
-            pair = next(p for p in drawn.pairs if {p.higher, p.lower} == {other.arm, point.arm})
-            assert pair.interval is not None
-            assert pair.interval[0] > 0
 
 
 def test_every_two_arms_have_a_verdict_and_controls_none() -> None:
@@ -199,36 +149,6 @@ def test_every_two_arms_have_a_verdict_and_controls_none() -> None:
     smallest = min(pair.p_value or 0 for pair in found.pairs)
     assert alone.pairs[0].p_value is not None
     assert smallest == pytest.approx(3 * alone.pairs[0].p_value, rel=0.05)
-
-
-def test_an_arm_that_fails_more_often_is_not_better() -> None:
-    steady, failing = arm("steady"), replace(arm("failing"), scored=2)
-    by_arm = {
-        "steady": samples({"a": 3, "b": 3}, SMALL),
-        "failing": samples({"a": 4, "b": 4}, SMALL),
-    }
-    found = frontier([steady, failing], by_arm)
-    (pair,) = found.pairs
-    assert (pair.higher, pair.verdict) == ("failing", "not worse")
-    assert pair.why.endswith("higher, but it fails more often")
-    (pair,) = frontier([steady, replace(failing, scored=4)], by_arm).pairs
-    assert (pair.higher, pair.verdict) == ("failing", "better")
-
-
-def test_one_compression_each_is_decided_by_the_spread_between_conversations() -> None:
-    scores = {f"c{number}": 3 + number / 10 for number in range(6)}
-    sizes = dict.fromkeys(scores, 100.0)
-    by_arm = {
-        "high": samples(scores, sizes),
-        "low": samples({unit: score - 1 - score / 20 for unit, score in scores.items()}, sizes),
-    }
-    once = {name: each[each["state"] == "0"] for name, each in by_arm.items()}
-    (pair,) = frontier([arm("high"), arm("low")], once).pairs
-    assert (pair.higher, pair.verdict, pair.over_conversations) == ("high", "better", True)
-    assert pair.interval is not None
-    assert pair.interval[0] < pair.change < pair.interval[1]
-    (pair,) = frontier([arm("high"), arm("low")], by_arm).pairs
-    assert (pair.verdict, pair.over_conversations) == ("better", False)
 
 
 def fact(in_state: bool | None, read: str | None, stage: str = "unused") -> dict[str, Any]:

@@ -23,24 +23,11 @@ def test_json_cannot_end_its_element_and_reads_back() -> None:
     assert json.loads(text) == data
 
 
-def test_one_folder(tmp_path: Path) -> None:
-    log = tmp_path / "my logs" / "a b.eval"
-    viewer = viewer_of([str(log)], tmp_path / "out", "http://host:1/")
-    assert viewer.command == "cd '../my logs' && inspect view --log-dir ."
-    assert viewer.link(str(log)) == "http://host:1/#/logs/a%20b.eval/samples/sample"
-
-
 def test_an_address_of_a_file_and_several_folders(tmp_path: Path) -> None:
     first, second = (tmp_path / "x y" / "1.eval").as_uri(), str(tmp_path / "z" / "2.eval")
     viewer = viewer_of([first, second], tmp_path / "out", "http://host:1")
     assert viewer.command == "cd .. && inspect view --log-dir ."
     assert viewer.names == {first: "x y/1.eval", second: "z/2.eval"}
-
-
-def test_a_drive_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # where other systems take D: for a folder
-    viewer = viewer_of(["file://D:/logs/x.eval"], tmp_path, "http://host:1")
-    assert viewer.command == "inspect view --log-dir D:/logs"
 
 
 def test_what_a_page_cannot_hold_is_left_out_of_every_arm(monkeypatch: pytest.MonkeyPatch) -> None:

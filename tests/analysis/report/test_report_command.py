@@ -2,15 +2,13 @@
 
 import json
 import os
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from inspect_ai.log import EvalError, EvalLog, read_eval_log, write_eval_log
 
-from compression_eval.analysis import commands, facts_frame, frames, samples_frame, states_frame
-from compression_eval.grading.metrics import MEAN
+from compression_eval.analysis import facts_frame, frames, samples_frame, states_frame
 from compression_eval.grading.rubric import FORMULA, structure
 from tests.analysis.embedded import embedded
 from tests.analysis.report.conftest import EVIL, report
@@ -87,15 +85,6 @@ def test_figures_recompute_from_the_frames(made: Path, logs: Path) -> None:
     assert found == pytest.approx(expected)
 
 
-def test_the_table_is_the_headline_of_the_log(made: Path, logs: Path) -> None:
-    log = log_of(logs, "tail")
-    assert log.results is not None
-    by_name = {score.name: score.metrics[MEAN].value for score in log.results.scores[:7]}
-    cells = figures(made)["of_arm"]["tail"]["table"][-1]["cells"]
-    for name in ("overall", "accuracy", "continuity"):
-        assert cells[name]["value"] == pytest.approx(by_name[name], abs=0.002)
-
-
 def test_a_failed_arm_is_a_failure_and_no_number(made: Path) -> None:
     failed = figures(made)["of_arm"]["trim"]
     assert failed["estimates"] == {}
@@ -158,20 +147,6 @@ def test_markdown_has_the_form_to_paste(made: Path) -> None:
     assert "<script" not in text
     assert "Published figures, not measured here" in text
     assert "| anchored iterative | 4.04 | 4.01 | 2.45 | 4.44 | 3.80 | 4.99 | 3.70 | 3.96 |" in text
-
-
-def test_the_first_sentence_says_what_the_arms_come_to(made: Path) -> None:
-    opening = (made / "report.md").read_text("utf-8").splitlines()[2]
-    mean = figures(made)["of_arm"]["tail"]["estimates"]["knowledge"]["mean"]
-    assert re.match(r"On this conversation \(3 probes\), tail \(\d+ tokens\) keeps ", opening)
-    assert f"reaches {mean:.2f} of 5 (full 5.00, none 0.00)." in opening
-    page = (made / "index.html").read_text("utf-8")
-    assert opening in page
-    # Nothing varies here: no interval is drawn, and none is in a note.
-    assert "Knowledge: 0 to 5; every arm on" in page
-    assert "<figcaption>Means. Hollow marks" in page
-    assert "Lines: 95" not in page
-    assert "| tail (head_tokens=0, tail_tokens=120) |" in (made / "report.md").read_text("utf-8")
 
 
 def test_arms_are_named_by_what_differs_and_by_prompt_files(
@@ -285,15 +260,6 @@ def test_an_early_end_stands_on_the_page(logs: Path, tmp_path: Path) -> None:
         assert "the run ended early (cancelled)" in (tmp_path / "out" / name).read_text("utf-8")
 
 
-def test_a_log_without_samples_is_named_beside_others(logs: Path, tmp_path: Path) -> None:
-    """It is of a run that ended before its first sample did."""
-    log = log_of(logs, "tail")
-    log.samples, log.status, log.eval.task_id = [], "cancelled", "early"
-    write_eval_log(log, str(tmp_path / "early.eval"))
-    assert report(logs, tmp_path / "early.eval", "--out", tmp_path / "out").exit_code == 0
-    assert "early" in (tmp_path / "out" / "index.html").read_text("utf-8")
-
-
 def test_only_failed_samples(logs: Path, tmp_path: Path) -> None:
     path = log_of(logs, "trim").location
     error = refused(path, "--out", tmp_path / "out")
@@ -305,14 +271,6 @@ def test_only_failed_samples(logs: Path, tmp_path: Path) -> None:
 def test_an_address_that_is_none_is_refused(logs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert "--viewer" in refused(logs, "--out", out, "--viewer", "javascript:alert(1)")
-
-
-def test_a_missing_extra_is_named(
-    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(commands, "find_spec", lambda name: None if name == "jinja2" else object())
-    error = refused(logs, "--out", tmp_path / "out")
-    assert error.startswith("report needs the extra analysis: pip install")
 
 
 def test_nothing_is_nan_in_the_figures(made: Path) -> None:

@@ -1,25 +1,12 @@
 """Write small files, read them, and look at what became of them."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from compression_eval.conversations.building import Built, build
 from compression_eval.conversations.readers.base import Format
 from compression_eval.conversations.sources import source_file
-
-SAMPLES = os.environ.get("COMPRESSION_EVAL_SAMPLES")
-"""A folder with real sessions, which are not part of this project."""
-
-
-def sample(name: str) -> Path:
-    """Return a sample's path, or skip the test where there are none."""
-    if SAMPLES is None:
-        pytest.skip("COMPRESSION_EVAL_SAMPLES names no folder with sample sessions")
-    return Path(SAMPLES) / name
 
 
 def json_lines(path: Path, *values: Any) -> Path:

@@ -22,11 +22,7 @@ from tests.conversations.readers.agent_sessions import (
     done,
     events,
     opencode_database,
-    qwen,
     request,
-    stored,
-    text,
-    tool,
 )
 from tests.conversations.readers.reading import json_file, json_lines
 
@@ -147,26 +143,6 @@ def test_copilot_cli_keeps_agents_apart_and_a_cleared_context_too(tmp_path: Path
     assert "1 tool calls have no recorded result" in caveats(whole)
 
 
-def test_copilot_cli_drops_what_was_taken_back_and_failed(tmp_path: Path) -> None:
-    path = json_lines(tmp_path / "e.jsonl", *events(
-        ("session.start", {"sessionId": "s"}),
-        ("user.message", {"content": "first"}),
-        ("assistant.message", {"content": "wrong way"}),
-        ("session.compaction_complete", {"success": True, "summaryContent": "s"}),
-        ("session.snapshot_rewind", {"upToEventId": "e1", "eventsRemoved": 2}),
-        ("session.compaction_complete", {"success": False, "error": "x"}),
-        ("tool.execution_start", {"toolCallId": "c1", "toolName": "view", "arguments": {"p": 1}}),
-        ("tool.execution_complete", {"toolCallId": "c1", "success": False,
-                                     "error": {"message": "no such file"}}),
-        ("session.new_in_some_version", {"text": "words"}),
-    ))  # fmt: skip
-    shown, fixture = one(path)
-    assert said(fixture) == [("user", "first"), ("assistant", ""), ("tool", "no such file")]
-    assert fixture.recorded_compactions == []
-    assert "undone by the user" in shown.stdout
-    assert "session.new_in_some_version: unknown kind" in shown.stdout
-
-
 def test_qwen_code_is_compressed_to_the_history_that_it_records(tmp_path: Path) -> None:
     shown, fixture = one(json_lines(tmp_path / "chat.jsonl", *QWEN))
     assert "chat.jsonl: qwen-code, lines with uuid" in shown.stdout
@@ -188,28 +164,6 @@ def test_qwen_code_is_compressed_to_the_history_that_it_records(tmp_path: Path) 
     )
     assert injected(fixture) == [False, False, True]
     assert "1 messages in the user's name were written by Qwen Code" in caveats(fixture)
-
-
-def test_qwen_code_pairs_results_without_ids_and_keeps_sub_agents_apart(tmp_path: Path) -> None:
-    answer = {"functionResponse": {"name": "run", "response": {"output": "built"}}}
-    side = {"isSidechain": True, "agentId": "explore-1"}
-    path = json_lines(
-        tmp_path / "chat.jsonl",
-        qwen("a", None, "user", {"text": "Build it."}),
-        qwen("b", "a", "assistant", {"functionCall": {"name": "run", "args": {"c": 1}}}),
-        qwen("s", None, "user", {"text": "Look round."}, **side),
-        qwen("t", "s", "assistant", {"text": "Seen."}, **side),
-        qwen("c", "b", "tool_result", answer),
-        qwen("d", "c", "system", subtype="chat_compression",
-             systemPayload={"info": {"compressionStatus": 2}, "compressedHistory": []}),
-        qwen("e", "d", "system", subtype="custom_title", systemPayload={"customTitle": "x"}),
-    )  # fmt: skip
-    shown, fixtures = run(path)
-    assert [said(fixture) for fixture in sorted(fixtures, key=lambda each: len(each.messages))] == [
-        [("user", "Look round."), ("assistant", "Seen.")],
-        [("user", "Build it."), ("assistant", ""), ("tool", "built")],
-    ]
-    assert "a compression that failed" in shown.stdout
 
 
 def _as_export(folder: Path) -> Path:
@@ -255,29 +209,6 @@ def test_opencode_in_both_forms(tmp_path: Path, write: Callable[[Path], Path]) -
     assert fixture.model == "p/m-1"
     assert "message:assistant: a failed request" in shown.stdout
     assert "unknown" not in shown.stdout
-
-
-def test_opencode_leaves_out_what_the_user_took_back_and_failed_compactions(
-    tmp_path: Path,
-) -> None:
-    export = {
-        "info": {"id": "ses_2", "parentID": "ses_1", "revert": {"messageID": "msg_5"}},
-        "messages": [
-            stored("msg_1", "user", text("Do it.")),
-            stored("msg_2", "user", {"type": "compaction", "auto": False}),
-            stored("msg_3", "assistant", text("half"), summary=True, parentID="msg_2",
-                   error={"name": "ContextOverflowError"}),
-            stored("msg_4", "assistant", text("Half done"), {"type": "hologram"},
-                   error={"name": "MessageAbortedError"}),
-            stored("msg_5", "user", text("taken back")),
-            stored("msg_6", "assistant", tool("c", "bash", {}, status="completed", output="x")),
-        ],
-    }  # fmt: skip
-    shown, fixture = one(json_file(tmp_path / "a.json", export))
-    assert said(fixture) == [("user", "Do it."), ("assistant", "Half done")]
-    assert fixture.recorded_compactions == []
-    assert "part:hologram: a kind of part" in shown.stdout
-    assert fixture.name.endswith("subagent")
 
 
 def test_a_cursor_transcript_has_calls_without_results(tmp_path: Path) -> None:
@@ -330,9 +261,3 @@ def test_cursors_store_holds_many_conversations(tmp_path: Path) -> None:
     (other,) = (f for f in by_length[1:] if f is not fixture)
     assert other.recorded_compactions[0].cut == 4
     assert state(other) == ["[Summary of the conversation so far]\nAll of it."]
-
-
-LINES: dict[str, list[dict[str, Any]]] = {
-    "copilot-cli": COPILOT,
-    "qwen-code": QWEN,
-}

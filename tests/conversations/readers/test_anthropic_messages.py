@@ -149,12 +149,6 @@ def test_a_request_that_does_not_go_on_is_a_conversation_of_its_own(tmp_path: Pa
     assert len(set(names)) == 2
 
 
-def test_a_response_that_the_request_holds_already_is_not_doubled(tmp_path: Path) -> None:
-    path = json_file(tmp_path / "x.json", {**REQUEST, "response": MESSAGES[3]})
-    built = read_one(FORMAT, path)
-    assert len(said(built)) == 7
-
-
 def test_tools_of_the_server_have_their_results_behind_them(tmp_path: Path) -> None:
     search = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "q"}}
     found = {
@@ -218,12 +212,3 @@ def test_a_compaction_of_the_server_is_recorded(tmp_path: Path) -> None:
     assert [item.text for item in compaction.state if isinstance(item, Message)] == [
         "What happened."
     ]
-
-
-def test_chat_messages_without_a_mark_are_not_claimed(tmp_path: Path) -> None:
-    chat = [{"role": "system", "content": "s"}, user("hi"), {"role": "assistant", "content": "ho"}]
-    for value in (chat, {"messages": chat, "model": "gpt"}):
-        assert FORMAT.recognise(source_file(json_file(tmp_path / "x.json", value))) is None
-    marked = {"system": "s", "max_tokens": 9, "messages": chat[1:]}
-    path = json_file(tmp_path / "x.json", marked)
-    assert FORMAT.recognise(source_file(path)) == "messages with the system prompt beside them"

@@ -2,12 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
-from compression_eval.conversations.building import build
 from compression_eval.conversations.formats import format_named
-from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.models import ImagePart
 from tests.conversations.readers.claude_code_session import Session, result, text, use
 from tests.conversations.readers.reading import (
     calls,
@@ -15,7 +10,6 @@ from tests.conversations.readers.reading import (
     read_all,
     results,
     said,
-    unknown,
 )
 
 FORMAT = format_named("claude-code")
@@ -69,44 +63,6 @@ def test_a_rewind_leaves_the_branch_out_that_the_user_left(tmp_path: Path) -> No
     built = session.read(tmp_path)
     assert [words for _, words in said(built)] == ["one", "right way", "second answer"]
     assert "4 lines on branches that the user left were left out" in caveats(built)
-
-
-@pytest.mark.parametrize("follows", [True, False])
-def test_commands_of_the_user_that_all_name_one_message_are_kept(
-    tmp_path: Path, *, follows: bool
-) -> None:
-    """Claude Code 1.0.17 hangs each ``!`` command and its output at the message before them."""
-    session = Session(version="1.0.17")
-    session.user("go")
-    above = session.model("m1", text("Ready."))
-    expected = ["go", "Ready."]
-    for number in range(14):
-        shell = f"<bash-input>c{number}</bash-input>", f"<bash-stdout>{number}</bash-stdout>"
-        for each in shell:
-            session.user(each, parent=above)
-        expected += shell
-        if number % 3 == 0:
-            session.user(f"and {number}?", parent=session.last if follows else above)
-            session.model(f"a{number}", text(f"Seen {number}."))
-            expected += [f"and {number}?", f"Seen {number}."]
-    session.user("thanks", parent=session.last if follows else above)
-    built = session.read(tmp_path)
-    assert [words for _, words in said(built)] == [*expected, "thanks"]
-    assert unknown(built) == []
-
-
-def test_parents_in_a_circle_end(tmp_path: Path) -> None:
-    session = Session()
-    session.user("one", uuid="a", parent="b")
-    session.user("two", uuid="b", parent="a")
-    assert len(said(session.read(tmp_path))) == 2
-
-
-def test_a_line_that_stands_twice_is_one_message(tmp_path: Path) -> None:
-    session = parallel()
-    session.lines += session.lines[:3]
-    built = session.read(tmp_path)
-    assert len(said(built)) == 5
 
 
 def test_a_line_with_the_uuid_of_another_one_is_a_message_of_its_own(tmp_path: Path) -> None:
@@ -177,51 +133,3 @@ def test_subagents_and_side_chains_are_conversations_of_their_own(tmp_path: Path
         f"{name}-agent-7f": ["sub task", "sub answer"],
         f"{name}-side-2": ["second side"],
     }
-
-
-def test_content_of_every_kind(tmp_path: Path) -> None:
-    image = {
-        "type": "image",
-        "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"},
-    }
-    reference = {"type": "tool_reference", "tool_name": "WebFetch"}
-    document = {
-        "type": "document",
-        "source": {"type": "base64", "media_type": "application/pdf", "data": "QUJD"},
-    }
-    session = Session()
-    session.user([text("see"), image, document])
-    session.model("m1", use("c1"), use("c2"), use("c3"))
-    session.user([result("c1", [reference])])
-    session.user([result("c2", [text("shot"), image])])
-    session.user([result("c3", "<tool_use_error>no</tool_use_error>", is_error=True), text("stop")])
-    path = session.write(tmp_path)
-    (built,) = read_all(FORMAT, path)
-    assert [words for _, words in said(built)] == [
-        "see\n[image: image/png, 3 bytes]\n[document: application/pdf, 3 bytes]",
-        "",
-        "[tool: WebFetch]",
-        "shot\n[image: image/png, 3 bytes]",
-        "<tool_use_error>no</tool_use_error>",
-        "stop",
-    ]
-    (conversation,) = FORMAT.read(source_file(path))
-    kept = build(conversation, images="keep").fixture.messages[0].content
-    assert isinstance(kept, list)
-    assert isinstance(kept[1], ImagePart)
-    assert kept[1].image_url.url == "data:image/png;base64,QUJD"
-
-
-def test_a_line_behind_a_report_follows_what_was_said_since(tmp_path: Path) -> None:
-    session = Session()
-    session.user("go")
-    call = session.model("m1", use("t1", "Bash", command="ls"))
-    session.user([result("t1", "a.py")])
-    session.model("m2", text("One file."))
-    report = session.linked("progress", data={"type": "hook_progress"}, parent=call)
-    session.user("undone")
-    session.model("m3", text("Forgotten."))
-    session.user("again", parent=report)
-    assert [words for _, words in said(session.read(tmp_path))] == [
-        *("go", "", "a.py", "One file.", "again"),
-    ]

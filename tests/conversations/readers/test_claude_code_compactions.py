@@ -6,7 +6,6 @@ from typing import Any
 from compression_eval.conversations.building import Built
 from compression_eval.fixtures.models import Message, RecordedCompaction
 from tests.conversations.readers.claude_code_session import Session, result, text, use
-from tests.conversations.readers.importing import imported
 from tests.conversations.readers.reading import caveats, said
 
 CLEARED = "[Old tool result content cleared]"
@@ -92,40 +91,6 @@ def test_a_rewind_past_a_compaction_undoes_it(tmp_path: Path) -> None:
     assert compactions(built) == []
 
 
-def test_a_note_between_the_kept_tail_and_the_boundary_does_not_undo_it(tmp_path: Path) -> None:
-    session = before()
-    segment = {"headUuid": "u4", "tailUuid": "u4", "anchorUuid": "u7"}
-    note = session.attach("hook_additional_context", content=["noted"])
-    session.boundary(preservedSegment=segment)
-    session.summary("Summary.")
-    session.user("after the compaction", parent=note)
-    assert state(session.read(tmp_path)) == ["Summary.", 3]
-
-
-def test_lines_that_repeat_kept_messages_are_merged(tmp_path: Path) -> None:
-    session = before()
-    session.model("m3", text("Again:"), use("c2"))
-    session.user([result("c2", "second output")])
-    uuids = [line["uuid"] for line in session.lines[3:]]
-    session.boundary(preservedMessages={"uuids": uuids, "anchorUuid": "u8"})
-    session.summary("Summary.")
-    session.model("m2", text("Understood."))
-    session.model("m3", text("Again:"), use("c2"))
-    session.user([result("c2", "second output")])
-    session.user("second output")
-    built = session.read(tmp_path)
-    assert [words for _, words in said(built)] == [
-        "the task",
-        "",
-        "long output",
-        "Understood.",
-        "Again:",
-        "second output",
-        "second output",
-    ]
-    assert state(built) == ["Summary.", 3, 4, 5]
-
-
 def test_an_old_summary_without_a_boundary_is_a_compaction(tmp_path: Path) -> None:
     session = before()
     session.summary("Summary.", parent=None)
@@ -134,22 +99,6 @@ def test_an_old_summary_without_a_boundary_is_a_compaction(tmp_path: Path) -> No
     assert compactions(built)[0].cut == 4
     assert state(built) == ["Summary."]
     assert len(said(built)) == 5
-
-
-def test_what_a_compaction_put_back_stands_in_its_state_only(tmp_path: Path) -> None:
-    session = before()
-    session.boundary()
-    session.summary("Summary.")
-    session.attach("file", filename="/a.py", content={"type": "text", "file": {"content": "x=1"}})
-    session.attach("queued_command", prompt="and mind the port", commandMode="prompt")
-    session.attach("edited_text_file", filename="/b.py", snippet="y=2")
-    built = session.read(tmp_path)
-    reminder = "<system-reminder>\n/a.py\nx=1\n</system-reminder>"
-    assert state(built) == ["Summary.", reminder]
-    assert [words for _, words in said(built)][4:] == [
-        "and mind the port",
-        "<system-reminder>\n/b.py\ny=2\n</system-reminder>",
-    ]
 
 
 def micro(session: Session, *calls: str, **metadata: Any) -> None:
@@ -174,28 +123,3 @@ def test_a_microcompaction_clears_results_and_later_ones_keep_them_cleared(tmp_p
     assert state(built, 0) == [0, 1, CLEARED, 3]
     assert second.cut == 6
     assert state(built, 1) == [0, 1, CLEARED, 3, 4, CLEARED]
-
-
-def test_a_microcompaction_may_clear_notes_and_name_what_is_not_there(tmp_path: Path) -> None:
-    session = before()
-    note = session.attach("diagnostics", files=[{"uri": "a.py"}])
-    micro(session, "c1", "gone", clearedAttachmentUUIDs=[note])
-    built = session.read(tmp_path)
-    assert len(said(built)) == 5
-    assert state(built) == [0, 1, CLEARED, 3]
-    assert any("1 results that a compaction cleared" in c for c in caveats(built))
-
-
-def test_a_result_that_came_after_a_compaction_is_named(tmp_path: Path) -> None:
-    session = before()
-    session.model("m3", use("c2"))
-    session.boundary()
-    session.summary("What happened so far.")
-    session.user([result("c2", "late"), result("c9", "of nothing")])
-    session.model("m4", text("Going on."))
-    session.write(tmp_path)
-    done = imported(tmp_path / "session.jsonl", tmp_path)
-    assert done.results[-1] == ("c2", "late")
-    assert done.fixture.recorded_compactions[0].cut == 6
-    assert "1 tool results came after a compaction" in done.stdout
-    assert "1 tool results came after a compaction" in "\n".join(done.caveats)

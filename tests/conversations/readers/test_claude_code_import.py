@@ -1,7 +1,6 @@
 """Claude Code sessions through the command: cleared contexts, missing beginnings, whose words."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -88,14 +87,6 @@ def test_a_context_that_was_cleared_for_something_else_is_a_second_conversation(
     assert not second.recorded_compactions
 
 
-def test_a_first_message_that_was_written_anew_is_still_a_rewind(tmp_path: Path) -> None:
-    session = planned()
-    session.user("Plan timeouts instead.", parent=None)
-    session.model("m2", text("Very well."))
-    (fixture,) = imported(tmp_path, session, "--allow-missing")
-    assert words(fixture) == ["Plan timeouts instead.", "Very well."]
-
-
 def test_a_file_that_begins_with_a_summary_has_it_as_its_first_message(tmp_path: Path) -> None:
     session = Session()
     session.last = "not-in-the-file"
@@ -119,48 +110,6 @@ def test_a_file_that_begins_with_a_summary_has_it_as_its_first_message(tmp_path:
     assert "the file begins in the middle of a conversation, with a summary" in caveats(fixture)
     # The second one summarises what is there: the first summary and what followed it.
     assert [item.summary for item in fixture.recorded_compactions] == ["All of it."]
-
-
-def test_summaries_of_history_that_is_not_in_the_file_are_not_recorded(tmp_path: Path) -> None:
-    session = Session()
-    session.last = "not-in-the-file"
-    session.model("m1", text("As I said."))
-    session.user("Then do it.")
-    session.model("m2", text("Done."))
-    session.boundary()
-    session.summary("Far more than the file holds.")
-    session.model("m3", text("Going on."))
-    (fixture,) = imported(tmp_path, session)
-    assert words(fixture) == ["As I said.", "Then do it.", "Done.", "Going on."]
-    assert fixture.recorded_compactions == []
-    assert "begins in the middle of a conversation: its first line follows one" in caveats(fixture)
-    assert "1 compactions were left out" in caveats(fixture)
-    assert fixture.cuts == [4]
-
-
-def usage(tokens: int) -> dict[str, Any]:
-    parts = {"input_tokens": 3, "cache_read_input_tokens": tokens - 13}
-    return {"usage": {**parts, "cache_creation_input_tokens": 10, "output_tokens": 7}}
-
-
-def compacted(after: int, attached: str = "") -> Session:
-    session = Session()
-    session.user("x" * 4_000)
-    session.model("m1", text("First."), message=usage(21_000))
-    session.boundary(postTokens=5)
-    session.summary("y" * 8_000)
-    if attached:
-        session.attach("file", filename="a.py", content={"file": {"content": attached}})
-    session.model("m2", text("Going on."), message=usage(after))
-    session.model("m3", text("And on."), message=usage(99_000))
-    return session
-
-
-def test_the_tokens_after_a_compaction_are_those_of_the_next_request(tmp_path: Path) -> None:
-    # 20,000 tokens of every request are the system prompt and the tools.
-    (fixture,) = imported(tmp_path, compacted(after=31_900))
-    assert [item.tokens_after for item in fixture.recorded_compactions] == [31_900]
-    assert "compaction 1: the next request held about 10,000 tokens more" in caveats(fixture)
 
 
 def test_messages_that_no_person_wrote_are_marked(tmp_path: Path) -> None:

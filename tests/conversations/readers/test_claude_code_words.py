@@ -51,17 +51,6 @@ def test_a_prompt_that_a_later_line_holds_too_is_not_doubled(
     assert [content for _, content in said(built)] == ["the task", "", "ok", "mind the port"]
 
 
-def test_prompts_that_were_handed_over_as_one_are_found_in_it(tmp_path: Path) -> None:
-    session = working()
-    session.user([result("c1", "ok")])
-    session.queue("enqueue", content="first")
-    session.queue("enqueue", content="second")
-    session.queue("dequeue")
-    session.queue("dequeue")
-    session.user("first\nsecond")
-    assert words(session, tmp_path) == ["the task", "", "ok", "first\nsecond"]
-
-
 def test_a_prompt_taken_back_for_editing_was_never_said(tmp_path: Path) -> None:
     session = working()
     session.queue("enqueue", content="drop the table")
@@ -81,28 +70,10 @@ def test_a_prompt_that_still_waits_at_the_end_is_kept_and_said(tmp_path: Path) -
     assert "1 prompts still waited when the recording ended" in caveats(built)
 
 
-def test_prompts_of_a_branch_that_was_left_are_left_too(tmp_path: Path) -> None:
-    session = Session()
-    start = session.user("the task")
-    session.model("m1", use("c1"))
-    session.queue("enqueue", content="wrong way")
-    session.queue("remove")
-    session.user([result("c1", "ok")])
-    session.queue("enqueue", content="also wrong")
-    session.queue("dequeue")
-    session.user("also wrong")
-    session.user("right way", parent=start)
-    built = session.read(tmp_path)
-    assert said(built) == [("user", "the task"), ("user", "right way")]
-
-
 @pytest.mark.parametrize(
     ("kind", "fields", "expected"),
     [
         ("hook_success", {"hookEvent": "SessionStart", "content": "Use tabs."}, "Use tabs."),
-        ("hook_additional_context", {"content": ["one", "two"]}, "one\ntwo"),
-        ("edited_text_file", {"filename": "/a", "snippet": "1 x"}, "/a\n1 x"),
-        ("skill_listing", {"content": "- s: skill"}, "- s: skill"),
         ("agent_listing_delta", {"addedLines": ["- a", "- b"]}, "- a\n- b"),
         ("todo_reminder", {"content": [{"content": "fix", "status": "pending"}]}, None),
         (

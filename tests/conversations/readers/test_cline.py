@@ -65,27 +65,6 @@ def _opening() -> list[dict[str, Any]]:
     ]
 
 
-def test_a_label_may_have_several_lines(tmp_path: Path) -> None:
-    command = "cat <<'E' > a.txt\n\n1. one [x]\nE\ncat a.txt"
-    asked = "Which account?\n\n1. mine\n2. yours"
-    messages = [
-        *_opening()[:1],
-        _turn(_call("t1", "execute_command", command=command)),
-        _user(_text(f"[execute_command for '{command}'] Result:"), _text("1. one [x]")),
-        _turn(_call("t2", "ask_followup_question", question=asked)),
-        _user(_text(f"[ask_followup_question for '{asked}'] Result:\n<answer>\nmine\n</answer>")),
-        _turn(_call("t3", "new_task", message=asked)),
-        _user(_text(f"[new_task in code mode: '{asked}'] Result:\nBegun.")),
-        _turn(_text("Done.")),
-    ]
-    done = imported(_task(tmp_path / "t", messages), tmp_path)
-    results = dict(done.results)
-    assert list(results) == ["t1", "t2", "t3"]
-    assert results["t1"].endswith("Result:\n1. one [x]")
-    assert "mine\n</answer>" in results["t2"]
-    assert results["t3"].endswith("Begun.")
-
-
 def test_results_that_stand_in_texts_answer_the_calls(tmp_path: Path) -> None:
     done = imported(_task(tmp_path / "t", [*_opening(), _turn(_text("Done."))]), tmp_path)
     assert done.format == "cline"
@@ -186,22 +165,6 @@ def test_messages_that_cline_dropped_are_a_cut_of_their_own(tmp_path: Path) -> N
     assert len(done.said) == 13
 
 
-def test_commands_in_the_text_of_the_model_stay_text(tmp_path: Path) -> None:
-    command = "<read_file>\n<path>a.md</path>\n</read_file>"
-    messages = [
-        _user(_text("<task>Read.</task>")),
-        {"role": "assistant", "content": [_text(command)]},
-        _user(_text("[read_file for 'a.md'] Result:"), _text("Words.")),
-        {"role": "assistant", "content": [_text(command)]},
-        _user(_text("[read_file for 'a.md'] Result:"), _text("<feedback>No.</feedback>")),
-    ]
-    done = imported(_task(tmp_path / "t", messages), tmp_path)
-    assert done.calls == []
-    assert done.said[1] == ("assistant", command)
-    assert done.injected == [False, True, False]
-    assert any("part of its text, not tool calls" in caveat for caveat in done.caveats)
-
-
 def _roo(role: str, text: str, ts: int, **more: Any) -> dict[str, Any]:
     return {"role": role, "content": [_text(text)], "ts": ts, **more}
 
@@ -239,57 +202,3 @@ def test_roo_hides_what_a_summary_stands_for(tmp_path: Path, shown: bool) -> Non
     ]  # fmt: skip
     assert done.fixture.source is not None
     assert done.fixture.source.origin == "Roo Code task"
-
-
-def test_roo_starts_afresh_from_a_summary_of_the_user_and_again(tmp_path: Path) -> None:
-    messages = [
-        _roo("user", "<task>t</task>", 10, condenseParent="x"),
-        _roo("assistant", "one", 20, condenseParent="x"),
-        {**_roo("user", "SUM 1", 21, isSummary=True, condenseId="x", condenseParent="y"),
-         "content": [_text("SUM 1"), _text("<system-reminder>file a.py</system-reminder>")]},
-        _roo("assistant", "two", 30, condenseParent="y"),
-        _roo("user", "SUM 2", 31, isSummary=True, condenseId="y"),
-        _roo("assistant", "three", 40),
-    ]  # fmt: skip
-    done = imported(_task(tmp_path / "t", messages), tmp_path)
-    assert [text for _, text in done.said] == ["<task>t</task>", "one", "two", "three"]
-    first, second = done.fixture.recorded_compactions
-    assert (first.cut, first.summary, second.cut, second.summary) == (2, "SUM 1", 3, "SUM 2")
-    assert done.state(0) == [("user", "SUM 1\n<system-reminder>file a.py</system-reminder>")]
-    assert done.state(1) == [("user", "SUM 2")]
-
-
-def test_a_truncation_of_roo_is_placed_where_the_user_was_told(tmp_path: Path) -> None:
-    messages = [
-        _roo("user", "<task>t</task>", 10),
-        _roo("assistant", "gone", 20, truncationParent="x"),
-        _roo("user", "gone too", 30, truncationParent="x"),
-        _roo("user", "[Sliding window truncation: 2 messages hidden to reduce context]", 39,
-             isTruncationMarker=True, truncationId="x"),
-        _roo("assistant", "kept", 40),
-        _roo("user", "after", 50),
-    ]  # fmt: skip
-    event = {"ts": 45, "say": "sliding_window_truncation", "contextTruncation": {
-        "truncationId": "x", "messagesRemoved": 2, "prevContextTokens": 9,
-        "newContextTokens": 5}}  # fmt: skip
-    done = imported(_task(tmp_path / "a", messages, ui_messages=[event]), tmp_path / "1")
-    (compaction,) = done.fixture.recorded_compactions
-    assert (compaction.cut, compaction.kind, compaction.state) == (4, "clear", [0, 3])
-    assert "Sliding" not in str(done.said)
-    done = imported(_task(tmp_path / "b", messages), tmp_path / "2")
-    assert done.fixture.recorded_compactions[0].state is None
-    assert "when the agent cut its context is not known" in done.caveats
-
-
-def test_a_summary_whose_history_is_gone_is_said_to_stand_for_it(tmp_path: Path) -> None:
-    """The oldest form of Roo Code: what the summary was made of was deleted."""
-    messages = [
-        _roo("user", "<task>t</task>", 10),
-        {"role": "assistant", "content": "SUM", "ts": 20, "isSummary": True},
-        {"type": "reasoning", "encrypted_content": "x", "ts": 25},
-        _user(_text("go on")),
-    ]
-    done = imported(_task(tmp_path / "t", messages), tmp_path)
-    assert done.said[1] == ("assistant", "SUM")
-    assert done.fixture.recorded_compactions == []
-    assert "earlier messages are not in the file: a summary stands in their place" in done.caveats

@@ -21,7 +21,6 @@ from tests.conversations.readers.codex_lines import (
 )
 from tests.conversations.readers.reading import (
     calls,
-    caveats,
     json_lines,
     read_one,
     results,
@@ -90,11 +89,6 @@ def test_words_that_only_an_event_holds_are_kept(tmp_path: Path) -> None:
     )
 
 
-def test_an_event_before_its_item_is_one_message(tmp_path: Path) -> None:
-    built = read(tmp_path, HEAD, event("user_message", message="Hello"), message("user", "Hello"))
-    assert said(built)[1:] == [("user", "Hello")]
-
-
 def test_the_same_words_twice_are_two_messages(tmp_path: Path) -> None:
     built = read(tmp_path, HEAD, *typed("Continue"), *typed("Continue"))
     assert said(built)[1:] == [("user", "Continue"), ("user", "Continue")]
@@ -155,29 +149,6 @@ def test_calls_of_every_kind_keep_id_name_and_arguments(tmp_path: Path) -> None:
         ("ws_1", NO_RESULT),
     ]
     assert said(built)[-1] == ("assistant", "Found.")
-
-
-def test_forks_sub_agents_and_other_agents_are_named(tmp_path: Path) -> None:
-    fork = {
-        **HEAD["payload"],
-        "forked_from_id": "x",
-        "source": {"subagent": {}},
-        "dynamic_tools": [
-            {"name": "ask", "description": "Asks.", "inputSchema": {"type": "object"}}
-        ],
-    }
-    built = read(
-        tmp_path,
-        line("session_meta", fork),
-        HEAD,
-        line("inter_agent_communication", {"author": "/root", "content": "Look at x.py"}),
-        message("assistant", "Looking."),
-    )
-    assert said(built)[1] == ("user", "Look at x.py")
-    assert built.fixture.name.endswith("-subagent")
-    assert [tool.function.name for tool in built.fixture.tools] == ["ask"]
-    for word in ("sub-agent", "fork", "other agents"):
-        assert word in " ".join(caveats(built))
 
 
 def test_a_compressed_rollout_is_known_and_read(tmp_path: Path) -> None:

@@ -5,11 +5,9 @@ from pathlib import Path
 from tests.conversations.readers.codex_lines import (
     ENVIRONMENT,
     HEAD,
-    call,
     event,
     line,
     message,
-    output,
     read,
     tokens,
     typed,
@@ -121,48 +119,3 @@ def test_an_early_compaction_is_worked_out_from_the_rule(tmp_path: Path) -> None
     assert 79_000 < len(shortened.text) < 81_000
     assert "tokens truncated" in shortened.text
     assert summary.text == "The summary."
-
-
-def test_a_kept_tail_with_calls_is_the_conversations_own(tmp_path: Path) -> None:
-    tail = [call("a"), output("a", "kept"), call("b"), output("b", "changed")]
-    kept = [entry["payload"] for entry in tail]
-    kept[3] = {**kept[3], "output": "shortened"}
-    built = read(
-        tmp_path,
-        HEAD,
-        *typed("Do it"),
-        *tail,
-        line("compacted", {"message": "", "replacement_history": kept}),
-        message("assistant", "On."),
-    )
-    (compaction,) = built.fixture.recorded_compactions
-    assert compaction.state is not None
-    assert compaction.state[:2] == [2, 3]
-    made, answer = compaction.state[2:]
-    assert not isinstance(made, int)
-    assert not isinstance(answer, int)
-    assert made.calls[0].id == answer.tool_call_id
-    assert answer.text == "shortened"
-
-
-def test_where_no_history_was_kept_the_last_20_000_tokens_of_the_user_are(tmp_path: Path) -> None:
-    long = "Mind the queue. " * 2_500  # 10,000 tokens, as Codex counts them
-    built = read(
-        tmp_path,
-        HEAD,
-        *typed("The very first thing."),
-        *(each for n in range(3) for each in typed(f"{n}: {long}")),
-        line("compacted", {"message": "Summary."}),
-        message("assistant", "Going on."),
-    )
-    (compaction,) = built.fixture.recorded_compactions
-    assert compaction.state is not None
-    kept = [each if isinstance(each, int) else each.text[:2] for each in compaction.state]
-    texts = [built.fixture.messages[e].text[:2] if isinstance(e, int) else e for e in kept]
-    assert "Th" not in texts
-    assert [text for text in texts if text in ("0:", "1:", "2:")][-1] == "2:"
-    size = sum(
-        len(built.fixture.messages[e].text if isinstance(e, int) else e.text)
-        for e in compaction.state
-    )
-    assert size < 20_000 * 4 * 1.1

@@ -99,12 +99,3 @@ def test_a_session_that_compress_opened_begins_with_the_summary(tmp_path: Path) 
     assert done.fixture.recorded_compactions == []
     assert "earlier messages are not in the file: a summary stands in their place" in done.caveats
     assert "the session goes on from another one" in done.caveats
-
-
-def test_a_compaction_that_does_not_say_what_it_kept(tmp_path: Path) -> None:
-    lost = {"type": "compaction_state", "id": "s", "summaryText": "SUM",
-            "anchorMessage": {"id": "gone", "index": 4}}  # fmt: skip
-    switched = lost | {"summaryKind": "provider_switch_serialization"}
-    done = imported(json_lines(tmp_path / "a.jsonl", _START, *_turns(), lost, switched), tmp_path)
-    (compaction,) = done.fixture.recorded_compactions
-    assert (compaction.summary, compaction.state) == ("SUM", None)

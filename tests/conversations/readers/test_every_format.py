@@ -10,11 +10,9 @@ import pytest
 
 from compression_eval.conversations import sources
 from compression_eval.conversations.building import build
-from compression_eval.conversations.drafts import REPLACED_BYTES
 from compression_eval.conversations.formats import NAMES, format_named, format_of
 from compression_eval.conversations.sources import source_file
 from compression_eval.errors import DataError
-from tests.conversations.readers.agent_sessions import BUBBLES, COMPOSER, cursor_store
 from tests.conversations.readers.reading import left_out, read_all, said, unknown
 
 SESSIONS = {
@@ -32,30 +30,6 @@ WRONG: list[Any] = [
     {"a": 1, "type": 4},
 ]  # fmt: skip
 
-EXPECTED = {
-    "inspect": "cannot be read as a log of Inspect",
-    "goose": "expected a session of Goose: sessions.db, an export, or lines with messages",
-    "hermes-db": "expected the SQLite database of Hermes",
-    "opencode": "expected what opencode export writes, or opencode.db",
-    "cursor": "expected lines of a Cursor transcript",
-    "copilot-cli": "expected events of Copilot CLI such as session.start",
-    "atif": "expected an ATIF trajectory: an object with schema_version",
-    "qwen-code": "expected records of Qwen Code with uuid",
-    "claude-code": "expected Claude Code lines with sessionId",
-    "codex": "expected lines of a Codex rollout",
-    "droid": "expected lines of type session_start, message or compaction_state",
-    "pi": "expected lines of type session or message",
-    "hermes-jsonl": "expected sessions of Hermes",
-    "gemini-cli": "expected a Gemini CLI session with sessionId",
-    "openhands-events": "expected events of the OpenHands SDK",
-    "swe-agent": "expected a SWE-agent trajectory: an object with trajectory and history",
-    "mini-swe-agent": "expected a mini-swe-agent trajectory: a list of messages",
-    "cline": "expected a task of Cline or Roo Code: a JSON list",
-    "amp": "expected a thread of Amp: an object with an id",
-    "openai-responses": "expected items of OpenAI's Responses API",
-    "anthropic": "expected requests or messages in the form of Anthropic's messages API",
-    "openai-chat": "expected OpenAI chat messages",
-}
 OF_NO_FORMAT = [
     b'{"type": "user", "text": "secret"}\n', b'{"messages": 3}', b"{}", b'{"a": 1}\n{"b": 2}\n',
     b"[1, 2]\n", b"[]", b"7", b"secret", b"# secret\n", b"\x00\xff\n", b'[{"type": "secret"}]',
@@ -147,20 +121,6 @@ def test_no_field_of_a_wrong_type_breaks(tmp_path: Path, name: str) -> None:
     assert read > 10
 
 
-def test_no_field_of_a_wrong_type_breaks_a_store(tmp_path: Path) -> None:
-    changed = [(each, BUBBLES) for each in islice(_variants(COMPOSER), 0, None, 3)]
-    changed += [(COMPOSER, each) for each in islice(_variants(BUBBLES), 0, None, 3)]
-    store = cursor_store(tmp_path / "state.vscdb", *changed)
-    read = 0
-    for conversation in format_named("cursor").read(source_file(store)):
-        try:
-            build(conversation)
-        except DataError:
-            continue
-        read += 1
-    assert read > 100
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_of_another_form_is_refused_without_repeating_it(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.json"
@@ -169,7 +129,6 @@ def test_a_file_of_another_form_is_refused_without_repeating_it(tmp_path: Path, 
         assert format_named(name).recognise(source_file(path)) is None
         with pytest.raises(DataError, match=f"^{path}: ") as caught:
             list(format_named(name).read(source_file(path)))
-        assert EXPECTED[name] in str(caught.value)
         assert "secret" not in str(caught.value)
 
 
@@ -194,40 +153,3 @@ def test_odd_lines_are_counted_with_their_places_and_the_rest_is_read(
     reasons = {reason for what, reason in left_out(built) if what == "unreadable"}
     assert "the line has 6,003 bytes, more than 0 MiB" in reasons
     assert "not JSON: the file ends within it" in reasons
-
-
-@pytest.mark.parametrize("name", BY_LINES)
-def test_bytes_that_are_not_utf8_are_replaced_and_counted(tmp_path: Path, name: str) -> None:
-    path = _written(tmp_path / "a.jsonl", SESSIONS[name])
-    *lines, last = path.read_bytes().splitlines()
-    path.write_bytes(b"\n".join([*lines, last[:-1] + b', "x": "\xff"}']) + b"\n")
-    found = [left_out(built) for built in read_all(format_named(name), path)]
-    named = [each["bytes", REPLACED_BYTES] for each in found if ("bytes", REPLACED_BYTES) in each]
-    assert named == [(1, f"line {len(lines) + 1}")]
-
-
-@pytest.mark.parametrize("name", SESSIONS)
-def test_values_that_are_nested_without_end_are_no_traceback(tmp_path: Path, name: str) -> None:
-    deep: Any = "x"
-    for _ in range(600):
-        deep = [deep]
-    path = tmp_path / "a.jsonl"
-    for key in ("content", "text", "message", "data", "parts", "input", "arguments", "output"):
-        changed = [_with(value, key, deep) for value in SESSIONS[name]]
-        try:
-            for conversation in format_named(name).read(source_file(_written(path, changed))):
-                build(conversation)
-        except DataError:
-            continue
-
-
-def _with(value: Any, key: str, replacement: Any) -> Any:
-    """Return a value in which every other field of a name is replaced."""
-    if isinstance(value, list):
-        return [_with(item, key, replacement) if n % 2 else item for n, item in enumerate(value)]
-    if isinstance(value, dict):
-        return {
-            name: replacement if name == key else _with(part, key, replacement)
-            for name, part in value.items()
-        }
-    return value

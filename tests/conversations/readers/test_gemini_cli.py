@@ -140,34 +140,3 @@ def test_a_rewritten_list_is_a_compaction(tmp_path: Path) -> None:
         "the snapshot", "understood", 2, 3,
     ]  # fmt: skip
     assert not any("kept tail" in caveat for caveat in caveats(built))
-
-
-def test_results_that_were_masked_are_a_compaction_that_cleared(tmp_path: Path) -> None:
-    turn = _message("m2", "gemini", "writing", toolCalls=[_call("a", "a long output")])
-    masked = _message("m2", "gemini", "writing", toolCalls=[_call("a", "gone")])
-    first = _message("m1", "user", "go")
-    path = json_lines(
-        tmp_path / "s.jsonl", SESSION, first, turn, {"$set": {"messages": [first, masked]}}
-    )
-    built = read_one(FORMAT, path)
-    assert results(built) == [("a", "a long output")]
-    (compaction,) = built.fixture.recorded_compactions
-    assert (compaction.cut, compaction.kind, compaction.summary) == (3, "clear", None)
-    assert compaction.state is not None
-    assert compaction.state[:2] == [0, 1]
-    assert not isinstance(compaction.state[2], int)
-    assert compaction.state[2].text == "gone"
-
-
-def test_a_list_that_only_repeats_is_none_and_its_new_words_are_kept(tmp_path: Path) -> None:
-    first = _message("m1", "user", "go")
-    path = json_lines(
-        tmp_path / "s.jsonl",
-        SESSION,
-        first,
-        {"$set": {"messages": [first]}},
-        {"$set": {"messages": [first, _message("m9", "user", "only here")]}},
-    )
-    built = read_one(FORMAT, path)
-    assert said(built) == [("user", "go"), ("user", "only here")]
-    assert built.fixture.recorded_compactions == []

@@ -155,18 +155,3 @@ def test_the_older_lines_and_an_export_say_the_same(tmp_path: Path) -> None:
     assert lines.format == export.format == "goose"
     assert lines.said == export.said
     assert len(lines.results) == 2
-
-
-def test_a_session_that_begins_with_a_summary(tmp_path: Path) -> None:
-    messages = [*_compaction("SUM"), _message("user", _text("Go on."), see=_SEEN)]
-    done = imported(_database(tmp_path / "sessions.db", ("s", "user", messages)), tmp_path / "out")
-    assert [text for _, text in done.said] == ["SUM", _NOTE, "Go on."]
-    assert done.injected == [True, False]
-    assert done.fixture.recorded_compactions == []
-    assert "earlier messages are not in the file: a summary stands in their place" in done.caveats
-
-
-def test_a_call_in_the_users_name_is_left_out_by_name(tmp_path: Path) -> None:
-    turns = [*_turns(), _message("user", _text("More."), _request("c9", command="ls"))]
-    built = imported(json_lines(tmp_path / "a.jsonl", *turns), tmp_path / "out")
-    assert built.said[-1] == ("user", "More.")

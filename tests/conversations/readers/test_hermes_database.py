@@ -16,7 +16,6 @@ from .hermes_stores import (
     conversations,
     history,
     only,
-    result,
     said,
     says,
     state_texts,
@@ -87,72 +86,6 @@ def test_a_compaction_in_place_repeats_nothing(store: Store) -> None:
     assert [item.text for item in state if isinstance(item, Message)] == [SUMMARY, TODO]
 
 
-def test_two_compactions_keep_a_tail_that_was_kept_before(store: Store) -> None:
-    second = SUMMARY.replace("8080", "9090")
-    for number in (1, 2):
-        store.add("s1", turn(number))
-    store.compact("s1", [says(SUMMARY), *turn(2)])
-    store.add("s1", turn(3))
-    store.compact("s1", [says(second), *turn(2), *turn(3)])
-    store.add("s1", turn(4))
-    built = only(store)
-    assert said(built.fixture.messages) == history(1, 2, 3, 4)
-    assert [found.cut for found in built.fixture.recorded_compactions] == [11, 16]
-    assert state_texts(built, 0) == [SUMMARY, *history(2)]
-    assert state_texts(built, 1) == [second, *history(2, 3)]
-    assert all(
-        isinstance(item, int) or item.text == second
-        for item in built.fixture.recorded_compactions[1].state or []
-    )
-
-
-def test_shortened_results_stay_whole_in_the_history(store: Store) -> None:
-    store.add("s1", [*turn(1), *turn(2)])
-    pruned = turn(2)
-    pruned[2] = result("c2a", "[bash] ran, 1 line")
-    store.compact("s1", [says(SUMMARY), *pruned])
-    store.add("s1", turn(3))
-    built = only(store)
-    assert said(built.fixture.messages) == history(1, 2, 3)
-    assert built.fixture.messages[8].text.startswith("output c2a")
-    state = built.fixture.recorded_compactions[0].state or []
-    made = [item for item in state if isinstance(item, Message)]
-    assert [item.text for item in made] == [SUMMARY, "[bash] ran, 1 line"]
-
-
-def test_a_summary_joined_to_the_first_kept_message_is_taken_out(store: Store) -> None:
-    store.add("s1", [*turn(1), *turn(2)])
-    joined = (
-        "[PRIOR CONTEXT - for reference only]\nrequest 2\n\n"
-        f"[END OF PRIOR CONTEXT - COMPACTION SUMMARY BELOW]\n\n{SUMMARY}"
-    )
-    store.compact("s1", [user(joined), *turn(2)[1:]])
-    store.add("s1", turn(3))
-    built = only(store)
-    assert said(built.fixture.messages) == history(1, 2, 3)
-    assert built.fixture.recorded_compactions[0].summary == SUMMARY_TEXT
-    assert state_texts(built) == [joined, "working on 2", "answer 2"]
-
-
-def test_a_new_request_with_words_of_old_is_kept(store: Store) -> None:
-    store.add("s1", [user("continue"), says("a"), user("other"), says("b")])
-    store.compact("s1", [says(SUMMARY), user("other"), says("b")])
-    store.add("s1", [user("continue"), says("a")])
-    built = only(store)
-    assert said(built.fixture.messages) == ["continue", "a", "other", "b", "continue", "a"]
-
-
-def test_what_was_taken_back_after_a_compaction_is_gone_before_it_too(store: Store) -> None:
-    store.add("s1", [*turn(1), *turn(2)])
-    store.compact("s1", [says(SUMMARY), *turn(2)])
-    store.undo("s1", 5)
-    store.add("s1", turn(3))
-    built = only(store)
-    assert said(built.fixture.messages) == history(1, 3)
-    assert built.fixture.recorded_compactions[0].cut == 6
-    assert state_texts(built) == [SUMMARY]
-
-
 def test_a_session_that_goes_on_in_a_new_one_is_one_conversation(store: Store) -> None:
     store.add("s1", [*turn(1), *turn(2)])
     store.end("s1", "compression")
@@ -183,17 +116,6 @@ def test_branches_and_sub_agents_are_conversations_of_their_own(store: Store) ->
     ]
 
 
-def test_sessions_that_name_each_other_as_parents_end(store: Store) -> None:
-    store.connection.execute("UPDATE sessions SET parent_session_id = 's2'")
-    store.end("s1", "compression")
-    store.session("s2", parent="s1")
-    store.end("s2", "compression")
-    store.add("s1", turn(1))
-    store.add("s2", turn(2))
-    (conversation,) = conversations(store)
-    assert said(build(conversation).fixture.messages) == history(1, 2)
-
-
 def test_messages_of_a_session_that_is_gone_are_kept_apart(store: Store) -> None:
     store.add("s1", turn(1))
     store.add("gone", turn(2))
@@ -209,9 +131,3 @@ def test_a_summary_without_what_it_summed_up_stays(store: Store) -> None:
     assert said(built.fixture.messages) == [SUMMARY, *history(1)]
     assert built.fixture.recorded_compactions == []
     assert any("no longer holds" in caveat for caveat in caveats(built))
-
-
-def test_the_agents_own_review_is_no_history(store: Store) -> None:
-    prompt = "Review the conversation above and consider saving to memory if appropriate."
-    store.add("s1", [*turn(1), user(prompt), says("Nothing to save."), *turn(2)])
-    assert said(only(store).fixture.messages) == history(1, 2)

@@ -81,20 +81,6 @@ def test_exported_sessions_that_go_on_with_each_other_are_one(tmp_path: Path) ->
     assert delegate.fixture.name.endswith("-delegate")
 
 
-def test_a_lineage_export_is_read_from_its_segments(tmp_path: Path) -> None:
-    first = session("s1", turn(1), end_reason="compression")
-    last = session("s2", [says(SUMMARY), *turn(1), *turn(2)], parent_session_id="s1")
-    export = {
-        **last,
-        "segments": [first, last],
-        "lineage_session_ids": ["s1", "s2"],
-        "messages": [*first["messages"], *last["messages"]],
-    }
-    (built,) = read(written(tmp_path / "x.jsonl", [export]))
-    assert said(built) == [*HISTORY, "request 2", "working on 2", "answer 2"]
-    assert [found.cut for found in built.fixture.recorded_compactions] == [6]
-
-
 def test_a_snapshot_is_one_document(tmp_path: Path) -> None:
     path = tmp_path / "session_x.json"
     content = {

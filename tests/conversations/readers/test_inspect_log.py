@@ -1,42 +1,28 @@
 """Inspect's logs: samples, compactions of its own agents, sub-agents, damage."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
-from inspect_ai.agent import Agent, AgentState, as_tool, react
-from inspect_ai.agent import agent as agent_decorator
+from inspect_ai.agent import as_tool, react
 from inspect_ai.log import EvalLog, EvalSample, write_eval_log
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
     ChatMessageTool,
-    ChatMessageUser,
     CompactionEdit,
     CompactionStrategy,
     CompactionSummary,
     CompactionTrim,
-    ContentImage,
-    ContentReasoning,
-    ContentText,
-    ContentToolUse,
     ModelOutput,
-    get_model,
 )
-from inspect_ai.tool import ToolCall, ToolCallError, ToolInfo
+from inspect_ai.tool import ToolInfo
 
-from compression_eval.cli import main
 from compression_eval.conversations.building import Built
-from compression_eval.conversations.drafts import Line
 from compression_eval.conversations.formats import format_named
-from compression_eval.conversations.readers.inspect_log import drafts_of
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.models import Message
-from tests.conversations.readers.reading import json_file, unknown
+from tests.conversations.readers.reading import unknown
 
 from .inspect_logs import NAME, agent, look, looks, path_of, read, run
 
@@ -194,27 +180,6 @@ def test_what_the_last_state_lost_comes_from_what_the_model_was_given(
     ]
 
 
-def test_words_that_only_the_summariser_was_given_are_kept(
-    logs: Callable[..., tuple[Path, EvalLog]], tmp_path: Path
-) -> None:
-    """What a user says just before a compaction is in no call of the agent itself."""
-    log = logs("summary")[1].model_copy(deep=True)
-    sample = sample_of(log)
-    summariser = next(e for e in sample.events if e.event == "model" and not e.tools)
-    summariser.input.insert(-1, ChatMessageUser(content="never touch main", id="typed"))
-    last = next(e for e in reversed(sample.events) if e.event == "model" and e.tools)
-    sample.messages = [*last.input, last.output.message]
-    path = tmp_path / "typed.eval"
-    write_eval_log(log, str(path))
-    fixture = only(path).fixture
-    assert [m.text for m in fixture.messages if m.role == "user"] == [
-        "Look at all.",
-        "never touch main",
-    ]
-    assert fixture.messages[10].text == "never touch main"
-    assert fixture.recorded_compactions[0].cut == 11
-
-
 def test_a_json_log_says_the_same(
     logs: Callable[..., tuple[Path, EvalLog]], tmp_path: Path
 ) -> None:
@@ -251,72 +216,3 @@ def test_a_sub_agent_is_a_conversation_of_its_own(tmp_path: Path) -> None:
     assert sub.fixture.name.endswith("-epoch-1-agent-1")
     results = [m.text for m in sub.fixture.messages if m.role == "tool"]
     assert results == ["there is nothing", "done"]
-
-
-def test_contents_of_every_kind() -> None:
-    line = Line("message 0", "message:assistant")
-    search = ContentToolUse(
-        tool_type="web_search", id="w1", name="search", arguments='{"q": "x"}', result="found"
-    )
-    content = [ContentReasoning(reasoning="secret"), ContentText(text="before"), search]
-    message = ChatMessageAssistant(
-        content=[*content, ContentText(text="after")],
-        tool_calls=[ToolCall(id="c1", function="look", arguments={"what": "it"})],
-    )
-    drafts = drafts_of(message, line)
-    assert [(draft.role, draft.text, [call.id for call in draft.calls]) for draft in drafts] == [
-        ("assistant", "before", ["w1"]),
-        ("tool", "found", []),
-        ("assistant", "after", ["c1"]),
-    ]
-    assert json.loads(drafts[2].calls[0].arguments) == {"what": "it"}
-    assert line.parts == [("thinking", "thinking is left out")]
-    (image,) = drafts_of(
-        ChatMessageUser(content=[ContentImage(image="data:image/png;base64,AA")]), line
-    )
-    assert image.content[0].media_type == "image/png"  # type: ignore[union-attr]
-    failed = ChatMessageTool(
-        content="", tool_call_id="c1", error=ToolCallError(type="unknown", message="no such file")
-    )
-    assert [(draft.text, draft.call_id) for draft in drafts_of(failed, line)] == [
-        ("no such file", "c1")
-    ]
-
-
-def test_repeated_turns_of_a_log_without_message_ids_are_all_kept(tmp_path: Path) -> None:
-    @agent_decorator
-    def repeating() -> Agent:
-        async def execute(state: AgentState) -> AgentState:
-            for _ in range(4):
-                state.messages.append(ChatMessageUser(content="Continue."))
-                output = await get_model().generate(state.messages)
-                state.messages.append(output.message)
-            return state
-
-        return execute
-
-    def script(messages: list[ChatMessage], tools: list[ToolInfo]) -> ModelOutput:
-        judging = messages[-1].text == "Is that so?"
-        return ModelOutput.from_content(NAME, "Yes." if judging else "Working.")
-
-    log = run(tmp_path, repeating(), script)
-    data = json.loads(log.model_dump_json(exclude_none=True))
-
-    def without_ids(value: Any) -> Any:
-        if isinstance(value, list):
-            return [without_ids(item) for item in value]
-        if isinstance(value, dict):
-            kept = {key: without_ids(item) for key, item in value.items()}
-            if "role" in kept:
-                kept.pop("id", None)
-            return kept
-        return value
-
-    path = json_file(tmp_path / "old.json", without_ids(data))
-    done = CliRunner().invoke(main, ["import", str(path), "--out", str(tmp_path / "out")])
-    assert done.exit_code == 0, done.output
-    (written,) = (tmp_path / "out").glob("*.json")
-    assert [(m.role, m.text) for m in load_fixture(written).messages] == [
-        (message.role, message.text) for message in sample_of(log).messages
-    ]
-    assert len(sample_of(log).messages) == 9

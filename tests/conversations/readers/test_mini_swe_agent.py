@@ -43,19 +43,6 @@ def test_a_bare_list_keeps_its_commands_as_text(tmp_path: Path) -> None:
     assert any("part of its text" in caveat for caveat in caveats(built))
 
 
-def test_an_object_names_version_and_model(tmp_path: Path) -> None:
-    path = json_file(
-        tmp_path / "a.traj.json",
-        _object(SYSTEM, TASK, COMMAND, OUTPUT, {"role": "exit", "content": "SUBMITTED"}),
-    )
-    assert FORMAT.recognise(source_file(path)) == "a JSON object of mini-swe-agent with messages"
-    built = read_one(FORMAT, path)
-    assert built.fixture.model == "m-1"
-    assert built.fixture.source is not None
-    assert built.fixture.source.origin == "mini-swe-agent 2.1"
-    assert "SUBMITTED" not in built.fixture.model_dump_json()
-
-
 def test_calls_of_models_that_make_them_are_kept(tmp_path: Path) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
     turn = {

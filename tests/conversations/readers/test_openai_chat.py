@@ -139,11 +139,3 @@ def test_every_shipped_fixture_comes_back_as_it_was() -> None:
             m.searchable() for m in original.messages
         ]
         assert built.fixture.tools == original.tools
-
-
-def test_messages_of_other_providers_are_not_taken(tmp_path: Path) -> None:
-    for part in ("tool_use", "tool_result", "input_text", "thinking"):
-        chat = [{"role": "user", "content": [{"type": part, "text": "x"}]}]
-        assert FORMAT.recognise(source_file(json_file(tmp_path / "x.json", chat))) is None
-    marks = json_lines(tmp_path / "h.jsonl", {"role": "_mark"}, *CHAT, {"role": "_mark"})
-    assert FORMAT.recognise(source_file(marks)) is None

@@ -5,7 +5,6 @@ from typing import Any
 
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.models import NO_RESULT
 from tests.conversations.readers.reading import (
     calls,
     caveats,
@@ -134,51 +133,6 @@ def test_requests_that_go_on_from_one_another_are_one_conversation(tmp_path: Pat
     assert one.fixture.name != two.fixture.name
 
 
-def test_hosted_calls_carry_their_own_result_or_none(tmp_path: Path) -> None:
-    items = [
-        {"role": "user", "content": "Look"},
-        {"type": "web_search_call", "id": "ws", "action": {"type": "search", "query": "q"}},
-        message("assistant", "Found."),
-        {"type": "file_search_call", "id": "fs", "queries": ["q"], "results": [{"text": "hit"}]},
-        {
-            "type": "code_interpreter_call",
-            "id": "ci",
-            "code": "1",
-            "outputs": [{"type": "logs", "logs": "1"}],
-        },
-        {
-            "type": "mcp_call",
-            "id": "m",
-            "server_label": "git",
-            "name": "log",
-            "arguments": "{}",
-            "output": "abc",
-        },
-        {"type": "image_generation_call", "id": "ig", "revised_prompt": "cat", "result": "AAAA"},
-        {"type": "mcp_list_tools", "id": "l", "tools": []},
-        message("assistant", "All."),
-    ]
-    built = read_one(FORMAT, json_file(tmp_path / "x.json", items))
-    assert [call[:2] for call in calls(built)] == [
-        ("ws", "web_search"),
-        ("fs", "file_search"),
-        ("ci", "code_interpreter"),
-        ("m", "git__log"),
-        ("ig", "image_generation"),
-    ]
-    assert results(built) == [
-        ("ws", NO_RESULT),
-        ("fs", '[{"text": "hit"}]'),
-        ("ci", "1"),
-        ("m", "abc"),
-        ("ig", "[image: image/png, 3 bytes]"),
-    ]
-    assert [text for role, text in said(built) if role == "assistant" and text] == [
-        "Found.",
-        "All.",
-    ]
-
-
 def test_a_compaction_is_an_opaque_cut(tmp_path: Path) -> None:
     items = [
         *ITEMS,
@@ -188,13 +142,3 @@ def test_a_compaction_is_an_opaque_cut(tmp_path: Path) -> None:
     built = read_one(FORMAT, json_file(tmp_path / "x.json", items))
     (compaction,) = built.fixture.recorded_compactions
     assert (compaction.cut, compaction.kind, compaction.state) == (8, "opaque", None)
-
-
-def test_chat_messages_are_not_taken_for_items(tmp_path: Path) -> None:
-    chat = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
-    for value in (
-        chat,
-        {"messages": chat},
-        [{"role": "user", "content": [{"type": "text", "text": "x"}]}],
-    ):
-        assert FORMAT.recognise(source_file(json_file(tmp_path / "x.json", value))) is None

@@ -142,11 +142,3 @@ def test_a_folder_with_a_file_per_event_is_one_conversation(tmp_path: Path) -> N
     assert FORMAT.recognise(second) is None
     with pytest.raises(DataError, match="expected the first file of its folder"):
         list(FORMAT.read(second))
-
-
-def test_a_list_of_events_and_another_system_prompt(tmp_path: Path) -> None:
-    other = SYSTEM | {"id": "x", "system_prompt": _text("be bad")}
-    path = json_file(tmp_path / "e.json", [SYSTEM, _user("e1", "go"), SYSTEM, other])
-    assert FORMAT.recognise(source_file(path)) is not None
-    built = read_one(FORMAT, path)
-    assert "the system prompt changed; the first one stands" in caveats(built)

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
 from tests.conversations.readers.reading import (
@@ -92,21 +90,6 @@ def test_a_linear_session_becomes_messages(tmp_path: Path) -> None:
     assert built.fixture.name == "pi-555566667777"
 
 
-def test_calls_of_aborted_turns_are_said_not_to_have_run(tmp_path: Path) -> None:
-    path = json_lines(
-        tmp_path / "a.jsonl",
-        OLD_HEADER,
-        _old(_user("go")),
-        _old(_turn(_call("c1", path="a"), stop="aborted") | {"errorMessage": "WHY IT FAILED"}),
-        _old(_turn(stop="error")),
-        _old(_turn(_call("c2", path="b"), stop="toolUse")),
-    )
-    built = read_one(FORMAT, path)
-    assert results(built)[0] == ("c1", "[error: not carried out, the turn was aborted or failed]")
-    assert results(built)[1][1].startswith("[no result was recorded")
-    assert "WHY IT FAILED" not in built.fixture.model_dump_json()
-
-
 def test_only_the_path_to_the_last_entry_is_the_conversation(tmp_path: Path) -> None:
     path = json_lines(
         tmp_path / "a.jsonl",
@@ -152,40 +135,3 @@ def test_a_compaction_in_a_tree_keeps_what_follows_its_first_kept_entry(tmp_path
     assert made.text == "[Summary of the conversation so far]\nwhat {was}"
     assert kept == 3
     assert "what {was}" not in "".join(text for _, text in said(built))
-
-
-@pytest.mark.parametrize(("index", "kept"), [(2, [1, 2, 3]), (4, [3]), (0, []), (99, [])])
-def test_an_old_compaction_counts_the_lines(tmp_path: Path, index: int, kept: list[int]) -> None:
-    path = json_lines(
-        tmp_path / "a.jsonl",
-        OLD_HEADER,
-        _old(_user("old")),
-        _old(_turn(_call("c1"), stop="toolUse")),
-        _old(_result("c1", "result")),
-        _old(_user("late")),
-        {"type": "compaction", "summary": "s", "tokensBefore": 5, "firstKeptEntryIndex": index},
-        _old(_user("after")),
-    )
-    built = read_one(FORMAT, path)
-    (compaction,) = built.fixture.recorded_compactions
-    assert compaction.state is not None
-    assert compaction.state[1:] == kept
-    missing = "a compaction names a first kept entry that is not before it"
-    assert (missing in caveats(built)) == (not kept)
-
-
-def test_commands_of_the_user_count_if_the_model_saw_them(tmp_path: Path) -> None:
-    command = {"role": "bashExecution", "command": "ls {x}", "output": "out", "exitCode": 2}
-    path = json_lines(
-        tmp_path / "a.jsonl",
-        HEADER,
-        _new("a", None, message=_user("go")),
-        _new("b", "a", message=command),
-        _new("c", "b", message=command | {"excludeFromContext": True, "command": "secret"}),
-        _new("d", "c", message={"role": "hookMessage", "content": "hooked"}),
-        _new("e", "d", message={"role": "user", "content": [
-            {"type": "image", "mimeType": "image/png", "data": "AAAA"}, {"type": "odd"}]}),
-    )  # fmt: skip
-    built = read_one(FORMAT, path)
-    assert said(built)[1] == ("user", "[The user ran a command]\n$ ls {x}\nout\n[exit code: 2]")
-    assert said(built)[2:] == [("user", "hooked"), ("user", "[image: image/png, 3 bytes]")]

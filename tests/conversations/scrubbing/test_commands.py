@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
-from compression_eval.conversations.scrubbing import Pseudonyms, texts, vocabulary
+from compression_eval.conversations.scrubbing import Pseudonyms, texts
 from compression_eval.fixtures.loading import load_fixture, load_pair
 from tests.fixtures.building import (
     assistant,
@@ -170,13 +170,6 @@ def test_a_name_that_one_file_shows_to_be_of_the_code_stays_in_all(tmp_path: Pat
     assert run("audit", tmp_path / "out").exit_code == 0
 
 
-def test_too_many_values_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabulary, "MAX_VALUES", 0)
-    error = refused(run("scrub", dirty_pair(tmp_path / "in"), "--out", tmp_path / "out"))
-    assert "more than 0 values were learnt; scrub fewer files at once" in error
-    assert not (tmp_path / "out").exists() or list((tmp_path / "out").iterdir()) == []
-
-
 def test_a_key_changes_the_stand_ins(tmp_path: Path) -> None:
     path = dirty_pair(tmp_path / "in")
     (tmp_path / "key").write_text("my own\n")
@@ -214,19 +207,6 @@ def test_what_still_matches_is_not_written(tmp_path: Path, monkeypatch: pytest.M
         "clean.json",
         "clean.probes.json",
     ]
-
-
-def test_one_that_does_not_come_to_rest_is_named_and_the_others_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dirty_pair(tmp_path / "in")
-    session(tmp_path / "in", "clean", "nothing here")
-    monkeypatch.setattr(Pseudonyms, "of", lambda self, kind, value, attempt=0: f"{value}0")
-    error = refused(run("scrub", tmp_path / "in", "--out", tmp_path / "out"))
-    assert "scrubbing does not come to rest" in error
-    assert error.endswith("demo-mmuster.json\n")
-    assert (tmp_path / "out" / "clean.json").exists()
-    assert len(list((tmp_path / "out").iterdir())) == 2  # and its bank
 
 
 @pytest.mark.parametrize("package", ["kingfisher-secret-scanner", "english-words"])

@@ -6,10 +6,8 @@ from compression_eval.conversations.scrubbing import (
     Pseudonyms,
     Scrubbed,
     paraphrase_first_message,
-    scrub_bank,
 )
 from compression_eval.errors import DataError
-from compression_eval.fixtures.banks import ProbeBank
 from tests.conversations.scrubbing.building import conversation, scrubbed
 from tests.fixtures.building import assistant, system, user
 
@@ -57,31 +55,11 @@ def test_it_is_not_done_twice() -> None:
     assert done_by(model(RuntimeError("not called")), once) is once
 
 
-def test_the_bank_still_follows() -> None:
-    once = done_by(model(says("Please repair it.")))
-    bank = ProbeBank.model_validate(
-        {
-            "fixture": "demo",
-            "probes": [
-                {
-                    "id": "a",
-                    "type": "recall",
-                    "question": "Where?",
-                    "expected_facts": ["/home/mmuster/api"],
-                }
-            ],
-        }
-    )
-    fact = scrub_bank(bank, once).probes[0].expected_facts[0].fact
-    assert fact in once.fixture.messages[3].text
-
-
 @pytest.mark.parametrize(
     ("output", "message"),
     [
         (says(""), "the model returned nothing"),
         (says("half", "max_tokens"), "it stopped because of 'max_tokens'"),
-        (says("no", "content_filter"), "it stopped because of 'content_filter'"),
         (RuntimeError("no connection\nsecond line"), "is not paraphrased: no connection$"),
     ],
 )

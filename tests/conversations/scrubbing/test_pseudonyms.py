@@ -3,7 +3,7 @@ import ipaddress
 import pytest
 
 from compression_eval.conversations.scrubbing import Pseudonyms
-from compression_eval.conversations.scrubbing.pseudonyms import KINDS, StandIns, is_pseudonym
+from compression_eval.conversations.scrubbing.pseudonyms import KINDS, is_pseudonym
 
 VALUES = {
     "secret": "Zz9-qwerty-77",
@@ -18,10 +18,6 @@ VALUES = {
     "mention": "U04ABCDEFGH",
     "number": "583231",
 }
-
-
-def test_every_kind_has_a_value_here() -> None:
-    assert set(VALUES) == set(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -50,17 +46,3 @@ def test_forms_stay() -> None:
     assert made["host"].endswith(".corp")
     assert made["email"].endswith(".example")
     assert len(made["person"].split()) == 2
-
-
-def test_two_values_of_one_conversation_never_share_a_stand_in() -> None:
-    mapping = StandIns(Pseudonyms())
-    numbers = [f"(415) 22{n // 10}-44{n % 10}7" for n in range(60)]
-    made = [mapping.of("phone", number) for number in numbers]
-    assert len(set(made)) == 60
-    assert [mapping.of("phone", number) for number in numbers] == made
-
-
-def test_the_same_number_in_another_spelling_is_the_same() -> None:
-    mapping = StandIns(Pseudonyms())
-    first, second = mapping.of("phone", "415-223-4477"), mapping.of("phone", "(415) 223-4477")
-    assert first[-7:] == second[-7:]

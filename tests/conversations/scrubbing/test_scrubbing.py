@@ -29,19 +29,6 @@ def test_passes_are_switched_one_by_one() -> None:
     assert cleaned(text, profile="secrets") == text
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"profile": "all"}, "profile: unknown 'all', there are default, secrets, publish"),
-        ({"skip": ["secret"]}, "pass: unknown 'secret', there are secrets, user_names"),
-        ({"profile": "secrets", "skip": ["secrets"]}, "pass: none is left to run"),
-    ],
-)
-def test_unknown_settings_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        ScrubSettings.of(**settings)
-
-
 def test_json_in_json_is_decoded_and_written_back_the_way_it_was() -> None:
     inner = '{ "log":"a\\n/Users/mmuster/x" ,"n":1.0,"ü":"\\u00e9 \\/Users\\/mmuster"}'
     outer = json.dumps({"payload": inner, "/home/mmuster/f": 1}, indent=3)
@@ -248,35 +235,6 @@ def test_a_field_of_another_model_or_a_text_that_begins_as_an_image_is_no_way_ro
     assert token not in text
     assert "ferrant" not in text
     assert '"importer": "rules 1"' in text
-
-
-def test_the_report_counts_and_shows_no_value() -> None:
-    done = scrubbed(conversation(user("10.20.30.40, 10.20.30.40"), assistant("10.20.30.41")))
-    assert done.report.as_data() == [
-        {
-            "pass": "addresses",
-            "rule": "ipv4",
-            "kind": "ipv4",
-            "values": 2,
-            "replacements": 3,
-            "shapes": ["99.99.99.99"],
-        }
-    ]
-    assert "10.20" not in "\n".join(done.report.table()) + repr(done)
-
-
-def test_an_audit_names_field_and_rule_and_masks_the_value() -> None:
-    fixture = conversation(
-        user("10.20.30.40"),
-        assistant("<think>x</think>y", call("c", p="/home/mmuster/x")),
-        result("c", ""),
-    )
-    found = [str(finding) for finding in audit(fixture, ScrubSettings.of())]
-    assert found == [
-        "messages[0].content: addresses: ipv4 (99.99.99.99)",
-        "messages[1].tool_calls[0].function.arguments: user_names: unix-home (aaa)",
-        "messages[1]: reasoning: reasoning",
-    ]
 
 
 def test_a_broken_json_or_a_half_surrogate_stops_nothing() -> None:
