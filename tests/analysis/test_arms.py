@@ -86,25 +86,6 @@ def test_what_is_told_apart(
     assert refused(compared(run, other, "--to", run)).startswith("base: the logs are of 2 arms")
 
 
-def test_runs_with_other_model_arguments_are_no_noise(run: Path, tmp_path: Path) -> None:
-    def judged(log: EvalLog) -> None:
-        log.eval.model_roles = {"grader": ModelConfig(model="embedded/lexical")}
-
-    def judged_drop(log: EvalLog) -> None:
-        judged(log)
-        _drop(log)
-
-    base, same, other = (
-        _copy(run, tmp_path, name, change)
-        for name, change in (("base", judged), ("same", judged), ("other", judged_drop))
-    )
-    _, found = as_json(base, "--to", same)
-    assert found["same_arm"]
-    _, found = as_json(base, "--to", other)
-    assert not found["same_arm"]
-    assert "model.drop" in str(found["settings_changed"])
-
-
 def test_secrets_are_digests_wherever_arms_are_named(run: Path, tmp_path: Path) -> None:
     other = _copy(run, tmp_path, "other", _secret)
     frame = samples_frame([run, other])

@@ -23,7 +23,7 @@ TESTS = {
     "tests/conversations/test_rows.py": "datasets",
     "tests/conversations/test_import_command.py": "click zstandard",
     "tests/conversations/scrubbing/test_secrets.py": "kingfisher-secret-scanner",
-    "tests/conversations/scrubbing/test_vocabulary.py": "english-words",
+    "tests/conversations/scrubbing/test_personal.py": "english-words",
     "tests/file_ops/test_shell.py": "tree-sitter tree-sitter-bash",
     "tests/embedded/test_answering.py": "bm25s numpy",
     "tests/compressors/test_langchain.py": "langchain",

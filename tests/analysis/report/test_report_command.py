@@ -94,38 +94,6 @@ def test_a_failed_arm_is_a_failure_and_no_number(made: Path) -> None:
     assert figures(made)["frontier"]["left_out"] == ["trim"]
 
 
-def test_an_arm_that_failed_is_held_beside_others_where_all_answered(tmp_path: Path) -> None:
-    short = "assert len(messages) == 11; return messages[:2] + messages[6:7]"
-    (tmp_path / "mine.py").write_text(f"def short(messages): {short}", encoding="utf-8")
-    for name in ("one", "other", "big"):
-        conversation = small.conversation(name)
-        more = [{"role": "user", "content": f"Also note {n * 7919}. " * 9} for n in range(40)]
-        conversation["messages"] += more if name == "big" else []
-        small.write(tmp_path / "data", name, fixture=conversation)
-    arms: list[dict[str, Any]] = [
-        {"compressor": "tail", "compressor_args": {"target_tokens": 120}},
-        {"compressor": f"{tmp_path}/mine.py@short"},
-    ]
-    for given in arms:
-        embedded(tmp_path / "logs", tmp_path / "data", epochs=2, **given)
-    assert report(tmp_path / "logs", "--out", tmp_path / "out").exit_code == 0
-    found = figures(tmp_path / "out")["frontier"]
-    states = states_frame(tmp_path / "logs")
-    sizes = states[states["fixture"] != "big"].groupby("compressor")["tokens_state"].mean()
-    assert found["probes"] == 6
-    assert sorted(point["tokens"] for point in found["points"]) == sorted(sizes)
-    # One mean everywhere: that of the answers, with the share that failed.
-    means = samples_frame(tmp_path / "logs").groupby("arm")["knowledge"].mean()
-    shown = figures(tmp_path / "out")["of_arm"]
-    assert {name: each["estimates"]["knowledge"]["mean"] for name, each in shown.items()} == {
-        name: pytest.approx(mean) for name, mean in means.items()
-    }
-    text = (tmp_path / "out" / "report.md").read_text("utf-8")
-    assert "on the 6 of 9 probes that all arms" in text
-    assert "tail_tokens=2000 (as a ratio), target_tokens=120" in text
-    assert "6 of 18 failed) keeps" in text.partition("###")[0]
-
-
 def test_markdown_has_the_form_to_paste(made: Path) -> None:
     text = (made / "report.md").read_text("utf-8")
     heads = (
