@@ -13,29 +13,6 @@ from compression_eval.compressors.artifacts import ArtifactIndex
 from compression_eval.compressors.tokens import token_counter
 
 
-def test_calls_that_are_shown_again_count_once() -> None:
-    call = ToolCall(id="1", function="bash", arguments={"command": "rm a; echo x > a; make"})
-    messages: list[ChatMessage] = [
-        ChatMessageUser(content="go"),
-        ChatMessageAssistant(content="", tool_calls=[call]),
-        ChatMessageTool(content="[exit code 1]", tool_call_id="1"),
-    ]
-    once = ArtifactIndex().merged(messages)
-    twice = once.merged(messages)
-    assert twice.files == once.files
-    assert twice.programs == once.programs == {"make": 1}
-    assert len(twice.failed) == 1
-
-
-def test_a_call_without_its_result_waits_for_it() -> None:
-    call = ToolCall(id="1", function="bash", arguments={"command": "rm a"})
-    asked: list[ChatMessage] = [ChatMessageAssistant(content="", tool_calls=[call])]
-    index = ArtifactIndex().merged(asked)
-    assert index.files == []
-    index = index.merged([*asked, ChatMessageTool(content="", tool_call_id="1")])
-    assert [state.path for state in index.files] == ["a"]
-
-
 def index_of(*commands: str) -> ArtifactIndex:
     messages: list[ChatMessage] = []
     for number, command in enumerate(commands):

@@ -11,16 +11,12 @@ from inspect_ai.model import (
     ChatMessageSystem,
     ChatMessageTool,
     ChatMessageUser,
-    CompactionResult,
-    CompactionStrategy,
-    ContentText,
-    Model,
 )
-from inspect_ai.tool import ToolCall, ToolInfo
+from inspect_ai.tool import ToolCall
 
 from compression_eval.compressors.anchored import AnchoredCompaction
-from compression_eval.compressors.artifacts import ArtifactIndexCompaction, with_artifacts
-from compression_eval.compressors.registry import COMPRESSORS, compressor_spec
+from compression_eval.compressors.artifacts import ArtifactIndexCompaction
+from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
 from compression_eval.compressors.strategy import CompressorSpec
@@ -66,22 +62,6 @@ def shown(state: State) -> str:
 
 def budgets(**more: int) -> dict[str, int]:
     return {"tail_tokens": 120, "summary_tokens": 300, **more}
-
-
-def test_every_registered_name_can_be_wrapped() -> None:
-    for name, compressor in COMPRESSORS.items():
-        needed = [n for n, f in compressor.arguments.model_fields.items() if f.is_required()]
-        if needed:
-            with pytest.raises(DataError, match=needed[0]):
-                compressor_spec(f"{name}+artifacts")
-            continue
-        # Not by `compressor_spec`, which builds: Hermes needs an interpreter that may not be there.
-        wrapped = with_artifacts(compressor)
-        spec = CompressorSpec(wrapped, wrapped.arguments())
-        assert spec.name == f"{name}+artifacts"
-        assert spec.described()["arguments"]["index_tokens"] == 800
-        assert set(compressor.arguments.model_fields) < set(type(spec.arguments).model_fields)
-        assert spec.compressor.calls_model == compressor.calls_model
 
 
 def test_arguments_are_checked_with_those_of_the_strategy() -> None:
@@ -150,47 +130,6 @@ def test_the_second_cycle_merges_and_the_summariser_never_sees_the_index() -> No
         assert "Files of this session" not in fed
 
 
-class _Returning(CompactionStrategy):
-    """Does to the messages what a test says."""
-
-    def __init__(self, deed: str) -> None:
-        super().__init__(type="summary", threshold=0.5, memory=False)
-        self.deed = deed
-        self.given: list[ChatMessage] = []
-
-    @property
-    def preserve_prefix(self) -> bool:
-        return False
-
-    async def compact(
-        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
-    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        self.given = messages
-        parts = ChatMessageUser(content=[ContentText(text="a summary in parts")])
-        match self.deed:
-            case "unchanged":
-                return list(messages), None
-            case "nothing":
-                return messages[:1], None
-            case "parts":
-                whole = messages[-2].role == "assistant"
-                return [messages[0], parts, *messages[-2 if whole else -1 :]], parts
-            case "assistant":
-                return [
-                    *messages[:2],
-                    ChatMessageAssistant(content="summary"),
-                    *messages[-2:],
-                ], None
-            case _:
-                return [*messages[:2], *messages[-2:]], None
-
-    async def compact_outcome(
-        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
-    ) -> CompactionResult:
-        result = await super().compact_outcome(model, messages, tools)
-        return result._replace(fallback_reason="because" if self.deed == "fallback" else None)
-
-
 def conversation() -> list[ChatMessage]:
     calls = [
         ToolCall(id=str(n), function="bash", arguments={"command": f"cat f{n}.py"})
@@ -201,56 +140,6 @@ def conversation() -> list[ChatMessage]:
         messages.append(ChatMessageAssistant(content="", tool_calls=[call]))
         messages.append(ChatMessageTool(content="x", tool_call_id=call.id))
     return messages
-
-
-def outcome(deed: str, messages: list[ChatMessage], **options: Any) -> CompactionResult:
-    model, _ = model_replying(lambda _: "")
-    strategy = ArtifactIndexCompaction(_Returning(deed), **options)
-    return anyio.run(strategy.compact_outcome, model, messages, [])
-
-
-@pytest.mark.parametrize("deed", ["unchanged", "nothing"])
-def test_what_is_no_compression_is_passed_on_as_it_is(deed: str) -> None:
-    messages = conversation()
-    assert outcome(deed, messages).input == (messages if deed == "unchanged" else messages[:1])
-    assert len(outcome(deed, messages, always=True).input) > (
-        1 if deed == "nothing" else len(messages)
-    )
-
-
-def test_a_summary_in_parts_gets_one_more_part_and_loses_it_again() -> None:
-    result = outcome("parts", conversation())
-    carrier = result.input[1]
-    assert isinstance(carrier.content, list)
-    assert len(carrier.content) == 2
-    assert result.message is carrier
-    inner = _Returning("parts")
-    model, _ = model_replying(lambda _: "")
-    again: list[ChatMessage] = [*result.input, *conversation()[2:4]]
-    anyio.run(ArtifactIndexCompaction(inner).compact, model, again, [])
-    assert isinstance(inner.given[1].content, list)
-    assert len(inner.given[1].content) == 1
-    assert inner.given[1].metadata is None
-
-
-def test_without_a_summary_message_the_index_has_one_of_its_own() -> None:
-    kept = outcome("kept", conversation())
-    assert [m.role for m in kept.input] == ["system", "user", "user", "assistant", "tool"]
-    assert kept.message is kept.input[2]
-    after = outcome("assistant", conversation())
-    assert [m.role for m in after.input] == [
-        "system",
-        "user",
-        "assistant",
-        "user",
-        "assistant",
-        "tool",
-    ]
-    assert "f0.py" in after.input[3].text
-    inner = _Returning("kept")
-    model, _ = model_replying(lambda _: "")
-    anyio.run(ArtifactIndexCompaction(inner).compact, model, kept.input, [])
-    assert len(inner.given) == len(kept.input) - 1
 
 
 @pytest.mark.parametrize("name", ["anchored", "regenerative", "tail"])

@@ -17,7 +17,7 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolCall
 
 from compression_eval.compressors.anchored import SECTIONS
-from compression_eval.compressors.budget import CUT_KEY, clipped_sections, split
+from compression_eval.compressors.budget import CUT_KEY
 from compression_eval.compressors.registry import COMPRESSORS
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
@@ -108,29 +108,6 @@ def test_later_cycles_keep_to_the_target_too(name: str) -> None:
     assert len(set(ids)) == len(ids)
 
 
-def test_the_parts_are_divided_in_the_proportion_of_the_budgets() -> None:
-    fixture, _ = shipped("401-debug")
-    sizes = {}
-    for tail in (500, 1_500, 4_500):
-        state, asked = at_target(
-            fixture,
-            "regenerative",
-            talkative,
-            target_tokens=8_000,
-            summary_tokens=1_500,
-            tail_tokens=tail,
-        )
-        (message,) = [
-            m for m, r in zip(state.messages, state.regions, strict=True) if r == "summary"
-        ]
-        asked_for = json.loads(asked[0][1].text.splitlines()[0])["budget_tokens"]
-        sizes[tail] = token_counter().message(message)
-        assert 0.9 * asked_for < sizes[tail] < asked_for + 100
-    room = 8_000 - 117
-    for tail, size in sizes.items():
-        assert size == pytest.approx(room * 1_500 / (1_500 + tail), rel=0.05)
-
-
 def test_a_message_that_was_cut_counts_as_kept_and_says_so() -> None:
     fixture, _ = shipped("pr-triage")
     state, _ = at_target(fixture, "tail", terse, target_tokens=4_000)
@@ -154,17 +131,6 @@ def test_targets_that_cannot_be_met_cost_no_model_call() -> None:
         state, asked = at_target(fixture, name, terse, target_tokens=10)
         assert (state.status, asked) == ("error", [])
         assert "target_tokens (10) is too small" in state.failure
-
-
-def test_a_summary_is_cut_section_by_section() -> None:
-    text = "## One\n" + "a " * 500 + "\n\n## Two\nshort\n\n## Three\n" + "c " * 300
-    cut = clipped_sections(text, 400)
-    assert cut is not None
-    assert token_counter().count(cut) <= 400
-    assert "## Two\nshort" in cut
-    assert abs(cut.count("a ") - cut.count("c ")) < 8
-    assert clipped_sections(text, 5_000) == text
-    assert clipped_sections(text, 10) is None
 
 
 # Ten tokens a message, four of them the frame that the counter adds; a call has three more.
@@ -193,25 +159,6 @@ def talk() -> list[ChatMessage]:
         ChatMessageAssistant(content=SIX),
         ChatMessageUser(content=SIX),
     ]
-
-
-@pytest.mark.parametrize(
-    ("head", "tail", "expected"),
-    [
-        (0, 0, (1, 8, 0)),
-        (10, 0, (2, 7, 0)),
-        (33, 0, (4, 5, 0)),
-        (0, 10, (1, 7, 1)),
-        (0, 43, (1, 4, 4)),
-        (10_000, 10_000, (9, 0, 0)),
-        (10, 10_000, (2, 0, 7)),
-    ],
-)
-def test_split(head: int, tail: int, expected: tuple[int, int, int]) -> None:
-    messages = talk()
-    window = split(messages, head, tail)
-    assert (len(window.head), len(window.span), len(window.tail)) == expected
-    assert [*window.head, *window.span, *window.tail] == messages
 
 
 @pytest.mark.parametrize(

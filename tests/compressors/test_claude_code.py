@@ -109,7 +109,6 @@ def test_the_next_cycle_reads_the_earlier_summary_and_knows_the_earlier_files() 
     ("reply", "summary"),
     [
         ("plain", "plain"),
-        ("<analysis>a</analysis>b<analysis>c</analysis>", "b"),
         ("<summary>x <summary> y</summary> z</summary>!", "x <summary> y</summary> z"),
         ("<analysis>\n<summary>no</summary></analysis><summary>yes</summary>", "yes"),
     ],
@@ -120,17 +119,11 @@ def test_the_part_of_a_reply_that_is_the_summary(reply: str, summary: str) -> No
     assert metadata == {KEY: summary}
 
 
-def edits(*pairs: tuple[str, str]) -> dict[str, Any]:
-    return {"edits": [{"old_string": old, "new_string": new} for old, new in pairs]}
-
-
 @pytest.mark.parametrize(
     ("tool", "arguments", "result", "known"),
     [
         ("Edit", {"file_path": "f", "old_string": "a", "new_string": ""}, "ok", "\nb1\nb2"),
-        ("edit", {"path": "f", "old": "b", "new": "c"}, "ok", "a\nb1\nb2"),
         ("Read", {"file_path": "f", "offset": 1, "limit": 1}, "1\tb1", "a\nb1\nb2"),
-        ("str_replace_editor", {"command": "create", "path": "f", "file_text": "n"}, "ok", "n"),
         ("bash", {"command": "cat f", "path": "f"}, "other", "a\nb1\nb2"),
         ("read_file", {"path": "f"}, "f: no such file", "a\nb1\nb2"),
         ("edit_file", {"path": "f", "old": "a", "new": "c"}, "f: was found 2 times", "a\nb1\nb2"),
@@ -152,19 +145,12 @@ def test_what_is_known_of_a_file_after_a_call(
     ("command", "may_change"),
     [
         ("sed -i s/a/b/ src/f.py", True),
-        ("echo x >> src/f.py", True),
-        ("mv src lib", True),
         ('cd "$there" && sed -i s/a/b/ src/f.py', True),
-        ("git stash", True),
         ("black .", True),
-        ("npm run format", True),
         ("python - <<'E'\nimport sys\nopen(sys.argv[1], 'w').write('x')\nE", True),
-        ("cat > mend.sh <<'E'\nsed -i s/a/b/ src/f.py\nE\nsh mend.sh", True),
-        ("rm (", True),
         ("cat src/f.py", False),
         ("sed -i s/a/b/ src/g.py", False),
         ("black --check .", False),
-        ("pytest && npm run build", False),
     ],
 )
 def test_content_that_a_later_command_may_have_changed_is_headed_so(

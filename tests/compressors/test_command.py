@@ -44,11 +44,9 @@ def test_a_program_gives_a_state_with_its_kept_messages_known(tmp_path: Path) ->
         ("print('[]')", {}, "nothing but the system prompt"),
         ("", {}, "standard output is empty"),
         ("print('no')", {}, "not JSON"),
-        ("print('{}')", {}, "not a list of messages but dict"),
         ("print('[{}]')", {}, "message 0 of the reply: role: Field required"),
-        ("import sys; sys.exit('it is broken')", {}, "exited with 1: it is broken"),
         (READ + "print(json.dumps(messages)); sys.exit(3)", {}, "exited with 3"),
-        ("import sys; sys.stderr.write('why'); print('x')", {}, "on standard error: why"),
+        ("import os; os.kill(os.getpid(), 9)", {}, "exited with -9"),
         ("while True: print('x' * 1000)", {"max_output_bytes": 4000}, "more than 4000 bytes"),
         (
             "import sys\nsys.stderr.write('waiting for the key')\nsys.stderr.flush()\n"
@@ -56,12 +54,6 @@ def test_a_program_gives_a_state_with_its_kept_messages_known(tmp_path: Path) ->
             {"timeout_seconds": 1},
             "within 1 seconds: waiting for the key",
         ),
-        (
-            "import sys\nwhile True: sys.stderr.write('x' * 100_000)",
-            {"timeout_seconds": 0.5},
-            "within 0.5 seconds",
-        ),
-        ("import os; os.kill(os.getpid(), 9)", {}, "exited with -9"),
     ],
 )
 def test_a_failing_program_fails_the_state(
@@ -117,30 +109,11 @@ def test_no_shell_reads_the_command(tmp_path: Path) -> None:
     assert run(spec).messages[-1].text == text
 
 
-def test_relative_files_are_seen_from_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "sub").mkdir()
-    path = written(
-        tmp_path / "sub",
-        f"#!{sys.executable}\n{READ}print(json.dumps([messages[0], NOTE]))",
-        "program.py",
-    )
-    path.chmod(0o755)
-    monkeypatch.chdir(tmp_path)
-    for command in (["sub/program.py"], [sys.executable, "sub/program.py"]):
-        state = run("command", {"command": command})
-        assert state.failure == ""
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         ({}, "command: Field required"),
-        ({"command": []}, "command: List should have at least 1 item"),
         ({"command": ["no-such-program-anywhere"]}, "no program 'no-such-program-anywhere'"),
-        ({"command": [sys.executable, "a\0b"]}, "null character"),
-        ({"command": [sys.executable], "timeout_seconds": 0}, "timeout_seconds: "),
         ({"command": [sys.executable], "shell": True}, "it takes no shell"),
     ],
 )

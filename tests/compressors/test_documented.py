@@ -7,7 +7,6 @@ import pytest
 from inspect_ai import eval as inspect_eval
 
 from compression_eval import safe_head, safe_tail
-from compression_eval.fixtures.cuts import boundaries
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import load_fixture
 from tests.compressors.yours import run, written
@@ -56,14 +55,6 @@ def test_references_name_the_messages_that_were_removed(examples: dict[str, str]
     for line in listed.splitlines()[1:]:
         number, role = line.removeprefix("- ").partition(":")[0].split()
         assert fixture.messages[int(number)].role == role
-
-
-@pytest.mark.parametrize("name", ["401-debug", "pr-triage"])
-def test_it_parts_no_call_from_its_result_wherever_it_is_cut(documented: str, name: str) -> None:
-    fixture = load_fixture(shipped_fixtures()[name])
-    for cut in [cut for cut in boundaries(fixture) if cut > 20][::9]:
-        state = run(documented, {"first": 3, "last": 4}, fixture, (cut,))
-        assert state.status == "ok", (cut, state.failure)
 
 
 def test_a_call_stays_with_its_results() -> None:

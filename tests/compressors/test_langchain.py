@@ -68,15 +68,6 @@ class TestInstalled:
         assert "Second." in text
         assert "First." not in text
 
-    def test_a_replaced_prompt_keeps_its_braces(self, fixture: Fixture) -> None:
-        _, asked = compressed(fixture, "langchain", {**KEEP, "prompt": "Keep {only} colours."})
-        assert asked[0][-1].text.startswith("Keep {only} colours.\n\n<message")
-
-    def test_a_failure_passes_through_once(self, fixture: Fixture) -> None:
-        state, asked = compressed(fixture, "langchain", KEEP, lambda _: "")
-        assert state.status == "empty"
-        assert len(asked) == 1
-
     def test_nothing_is_recorded_elsewhere(
         self, fixture: Fixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:

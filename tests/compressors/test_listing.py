@@ -30,13 +30,6 @@ def test_every_strategy_has_a_line_that_says_what_it_is() -> None:
         assert f"  {default}\n" in edit
 
 
-def test_a_named_strategy_is_explained_parameter_by_parameter() -> None:
-    text = listed("anchored")
-    assert "sized by: target_tokens" in text
-    assert "sized by: user_tokens" in listed("codex+artifacts")
-    assert "summary_tokens=1500\n      Budget of the summary in tokens." in text
-
-
 def test_every_parameter_of_every_strategy_is_explained() -> None:
     for entry in json.loads(listed("--json")):
         assert set(entry) >= {"name", "calls_model", "readable", "takes_target"} | {

@@ -46,12 +46,6 @@ def test_masking_may_keep_none(fixture: Fixture) -> None:
     assert len(results(state)) == 12
 
 
-def test_a_second_cycle_leaves_what_is_masked(fixture: Fixture) -> None:
-    state, _ = compressed(fixture, "masking", {"keep": 2}, cuts=(10, len(fixture.messages)))
-    assert state.status == "ok", state.failure
-    assert [text.rsplit(" ", 1)[-1] for text in results(state)[:-2]] == ["2]"] * 10
-
-
 def test_nothing_old_enough_is_not_a_compression(fixture: Fixture) -> None:
     for compressor in ("masking", "clear-tools"):
         state, _ = compressed(fixture, compressor, {"keep": 12})
@@ -101,15 +95,3 @@ def test_clearing_less_than_asked_for_clears_nothing(fixture: Fixture) -> None:
     state, _ = compressed(fixture, "clear-tools", {"clear_at_least": 5_000})
     assert state.status == "not_applied"
     assert "5000" in state.failure
-
-
-def test_a_second_clearing_counts_only_what_is_new(fixture: Fixture) -> None:
-    cuts = (19, len(fixture.messages))
-    whole, _ = compressed(fixture, "clear-tools", cuts=cuts)
-    assert whole.status == "ok", whole.failure
-    assert results(whole)[:-3] == [CLEARED] * 9
-    first = whole.cycles[0].tokens_before - whole.cycles[0].tokens_after
-    state, _ = compressed(fixture, "clear-tools", {"clear_at_least": first - 10}, cuts=cuts)
-    assert state.status == "not_applied"
-    assert "tokens could be cleared" in state.failure
-    assert state.cycles[0].tokens_after < state.cycles[0].tokens_before

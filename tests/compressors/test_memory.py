@@ -1,9 +1,6 @@
 """The merge that code does, whatever a model proposes."""
 
-import pytest
-from pydantic import ValidationError
-
-from compression_eval.compressors.anchored import SECTIONS, Memory, Operations
+from compression_eval.compressors.anchored import Memory, Operations
 
 
 def operations(*items: dict[str, str]) -> Operations:
@@ -56,42 +53,3 @@ def test_closed_entries_are_evicted_first_then_the_oldest_of_the_longest_section
     twice = memory.fitted(words(once.render()) - 5, words)
     assert twice.sections["files"] == []
     assert [entry.text for entry in twice.sections["intent"]] == ["the goal"]
-
-
-@pytest.mark.parametrize(
-    "operation",
-    [
-        {"op": "add", "section": "gossip", "text": "x"},
-        {"op": "erase", "id": "f1"},
-        {"op": "add", "section": "files", "text": "x", "id": "f1"},
-    ],
-)
-def test_malformed_operations_are_refused(operation: dict[str, str]) -> None:
-    with pytest.raises(ValidationError):
-        operations(operation)
-
-
-def test_giving_up_thousands_of_entries_takes_work_in_proportion() -> None:
-    costs = []
-    for entries in (500, 1000, 2000):
-        added = [
-            {"op": "add", "section": SECTIONS[number % 7], "text": f"entry {number} of the session"}
-            for number in range(entries)
-        ]
-        memory = Memory().merged(Operations.model_validate({"operations": added}))
-        counted: list[int] = []
-
-        def count(text: str, counted: list[int] = counted) -> int:
-            counted.append(len(text))
-            return len(text)
-
-        assert 0 < len(memory.fitted(1500, count).render()) <= 1500
-        costs.append(sum(counted))
-    assert costs[2] < 6 * costs[0], "quadratic would be 16"
-
-
-def test_a_blank_entry_is_none() -> None:
-    blank = {"operations": [{"op": "add", "section": "state", "text": " \n "}]}
-    memory = Memory().merged(Operations.model_validate(blank))
-    assert memory.refused == 1
-    assert not any(memory.sections.values())

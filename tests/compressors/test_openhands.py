@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import ChatMessage
 
 from compression_eval.compressors.budget import groups
 from compression_eval.fixtures.models import Fixture
@@ -40,7 +40,6 @@ def forgotten(fixture: Fixture, **arguments: int) -> tuple[int, int]:
     [
         ({}, 2, 11),  # 18 events would part a call from its result, so one more stays
         ({"keep_first": 0}, 1, 10),  # the system prompt is put back all the same
-        ({"keep_first": 3}, 3, 11),
         ({"max_size": 20}, 2, 13),
     ],
 )
@@ -48,71 +47,3 @@ def test_the_range_lies_between_places_where_nothing_is_parted(
     arguments: dict[str, int], start: int, end: int
 ) -> None:
     assert forgotten(conversation_fixture(12), **arguments) == (start, end)
-
-
-def test_a_message_with_several_calls_is_several_events() -> None:
-    def calling(number: int) -> Fixture:
-        plain = conversation_fixture(4).model_dump(mode="json", exclude_none=True)
-        extra = [
-            {
-                "id": f"x{n}",
-                "type": "function",
-                "function": {"name": "bash", "arguments": "{}"},
-            }
-            for n in range(number)
-        ]
-        plain["messages"][2]["tool_calls"] += extra
-        plain["messages"][4:4] = [
-            {"role": "tool", "tool_call_id": call["id"], "content": "ok"} for call in extra
-        ]
-        return Fixture.model_validate(plain)
-
-    assert forgotten(calling(0))[1] == 6
-    assert forgotten(calling(3))[1] == 4
-
-
-def one_big_batch() -> Fixture:
-    """A conversation that is nearly all one call with many results."""
-    calls = [
-        {"id": f"c{n}", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
-        for n in range(10)
-    ]
-    results = [
-        {"role": "tool", "tool_call_id": call["id"], "content": f"r{n} " + "word " * 100}
-        for n, call in enumerate(calls)
-    ]
-    messages = [
-        {"role": "system", "content": "s"},
-        {"role": "assistant", "content": "go", "tool_calls": calls},
-        *results,
-        {"role": "user", "content": "fine"},
-    ]
-    return Fixture.model_validate({"name": "batch", "messages": messages})
-
-
-def failing(times: int) -> tuple[Model, list[int]]:
-    """A model that fails so often; the list collects the characters it was shown."""
-    shown: list[int] = []
-
-    def output(messages: list[ChatMessage], *_: object) -> ModelOutput:
-        shown.append(len(messages[-1].text))
-        result = ModelOutput.from_content("mockllm/model", "All of it.")
-        result.choices[0].stop_reason = "model_length" if len(shown) <= times else "stop"
-        result.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-        return result
-
-    return get_model("mockllm/model", custom_outputs=output, memoize=False), shown
-
-
-def test_where_no_range_can_go_everything_is_summarised_ever_shorter() -> None:
-    model, shown = failing(2)
-    state, _ = compressed(one_big_batch(), "openhands", model=model)
-    assert state.status == "ok", state.failure
-    assert [message.role for message in state.messages] == ["system", "user"]
-    assert "All of it." in state.messages[1].text
-    assert len(shown) == 3
-    assert shown[0] > shown[1] > shown[2] > 0.5 * shown[0]
-    model, shown = failing(9)
-    state, _ = compressed(one_big_batch(), "openhands", model=model)
-    assert state.status == "error"
-    assert len(shown) == 5

@@ -2,17 +2,11 @@
 
 import json
 
-import anyio
-import pytest
-from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageTool, ChatMessageUser
-from inspect_ai.tool import ToolCall, ToolInfo
+from inspect_ai.model import ChatMessage
 
-from compression_eval.compressors.errors import CompressionError
-from compression_eval.compressors.products import PiCompaction
 from compression_eval.compressors.state import State
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed, session
-from tests.compressors.conftest import model_replying
 
 BUDGET = {"keep_recent_tokens": 200}
 
@@ -24,40 +18,6 @@ def carrier(state: State) -> str:
 
 def data(request: list[ChatMessage]) -> list[dict[str, object]]:
     return [json.loads(line) for line in request[-1].text.splitlines() if line.startswith("{")]
-
-
-def talk(*roles_and_sizes: tuple[str, int]) -> list[ChatMessage]:
-    """Messages of sizes in tokens, the four of a message's frame included."""
-    messages: list[ChatMessage] = []
-    for role, size in roles_and_sizes:
-        text = " ".join("x" * (size - 4))
-        if role == "call":
-            call = ToolCall(id="1", function="f", arguments={})
-            messages.append(ChatMessageAssistant(content=text, tool_calls=[call]))
-        elif role == "tool":
-            messages.append(ChatMessageTool(content=text, tool_call_id="1"))
-        else:
-            messages.append(ChatMessageUser(content=text))
-    return messages
-
-
-def cut_before(messages: list[ChatMessage], keep: int) -> int:
-    """The position of the first message that stays word for word; 0 if nothing is compressed."""
-    model, _ = model_replying(lambda _: "Summary.")
-    tools: list[ToolInfo] = []
-    try:
-        state, _ = anyio.run(PiCompaction(keep_recent_tokens=keep).compact, model, messages, tools)
-    except CompressionError:
-        return 0
-    return len(messages) - (len(state) - 1)
-
-
-@pytest.mark.parametrize(
-    ("keep", "cut"),
-    [(100, 4), (101, 3), (301, 1), (400, 1), (401, 0)],
-)
-def test_the_message_that_reaches_the_number_is_kept(keep: int, cut: int) -> None:
-    assert cut_before(talk(*[("user", 100)] * 5), keep) == cut
 
 
 def test_recent_messages_stay_and_long_results_are_cut_for_the_model(fixture: Fixture) -> None:

@@ -113,14 +113,3 @@ def test_what_is_known_before_a_run() -> None:
     with pytest.raises(DataError, match="the agent never compacted it"):
         unsupported(fixture(), [9])
     assert compressor_spec("anchored").unsupported(fixture(), [9]) is None
-
-
-def test_with_an_index_of_the_files() -> None:
-    what = fixture({"cut": 9, "state": [SUMMARY, 8]})
-    state, _ = run(what, 9, name="recorded+artifacts")
-    assert state.status == "ok", state.failure
-    assert "src/limits.py" in state.messages[1].text
-    assert SUMMARY["content"] in state.messages[1].text
-    assert compressor_spec("recorded+artifacts").unsupported(what, [9]) is None
-    with pytest.raises(DataError, match=r"nothing was recorded"):
-        compressor_spec("recorded+artifacts").unsupported(what, [6])

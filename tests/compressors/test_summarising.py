@@ -20,7 +20,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 """With which each applies to the small conversation."""
 
 TAGGED = ("regenerative", "claude-code")
-SHORTENED = ("regenerative", "codex", "pi", "claude-code")
 LONG = "long " * 5_000
 
 
@@ -50,9 +49,7 @@ def test_a_bad_summary_fails_the_state(
     [
         ("anchored", {"tail_tokens": 100_000}, ["Hi."]),
         ("regenerative", {"tail_tokens": 100_000}, ["Hi."]),
-        ("tail", {"tail_tokens": 100_000}, ["Hi."]),
         ("pi", {}, ["Hi.", "There."]),
-        ("openhands", {}, ["Hi."]),
     ],
 )
 def test_where_there_is_nothing_to_do_no_model_is_called(

@@ -1,7 +1,6 @@
 """Functions, classes and strategies of the user, by file and by module, and what is none."""
 
 import importlib
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,6 @@ from compression_eval.compressors.chat_form import from_chat_form, to_chat_form
 from compression_eval.compressors.registry import compressor_spec, source_digest
 from compression_eval.compressors.state import State
 from compression_eval.errors import DataError
-from compression_eval.fixtures.conversation import conversation
-from compression_eval.fixtures.finding_files import shipped_fixtures
-from compression_eval.fixtures.loading import load_fixture
 from tests.compressors.conftest import conversation_fixture
 from tests.compressors.yours import at_once, run, written
 
@@ -36,11 +32,6 @@ async def awaited(messages, keep: int = 3):
     await asyncio.sleep(0)
     return plain(messages, keep)
 
-def hands_on(messages, **kwargs):
-    async def inner():
-        return plain(messages, **kwargs)
-    return inner()
-
 partly = partial(plain, label="from partial")
 
 class WithCompress:
@@ -48,10 +39,6 @@ class WithCompress:
         self.keep = keep
     def compress(self, messages, label="note"):
         return plain(messages, self.keep, label=label)
-
-class AsyncCompress:
-    async def compress(self, messages, keep=3, **kwargs):
-        return plain(messages, keep, label=kwargs.get("anything", "note"))
 
 an_object = WithCompress(3)
 
@@ -82,12 +69,9 @@ def shape(state: State) -> tuple[str, list[str], list[str | None]]:
     [
         ("plain", {"label": "L", "keep": "1"}, "L"),
         ("awaited", {"keep": 1}, "note"),
-        ("hands_on", {"keep": 1, "label": "L"}, "L"),
         ("partly", {"keep": 1}, "from partial"),
         ("WithCompress", {"keep": 1, "label": "L"}, "L"),
-        ("AsyncCompress", {"keep": 1, "anything": "L"}, "L"),
         ("an_object", {}, "note"),
-        ("an_object.compress", {}, "note"),
         ("Strategy", {"keep": 1}, "written by the model"),
         ("an_instance", {}, "written by the model"),
     ],
@@ -169,9 +153,7 @@ def test_a_relative_file_is_seen_from_the_current_folder(here: Path) -> None:
     [
         ("plane", {}, "did you mean 'plain'"),
         ("plain", {"kep": 3}, "it takes no kep; did you mean 'keep'"),
-        ("plain", {"keep": "many"}, "keep: Input should be a valid integer"),
         ("an_instance", {"keep": 3}, "it takes no keep"),
-        ("Strategy", {"label": "x"}, "it takes no label"),
     ],
 )
 def test_names_and_arguments_are_checked(
@@ -257,21 +239,15 @@ def test_whatever_a_function_does_is_the_failure_of_its_compression(
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("x = 3", "int cannot be called"),
         ("def x(): return []", "wrong signature"),
-        ("def x(*, messages): return messages", "wrong signature"),
-        ("def x(messages, more, /): return messages", "'more' has no default"),
         ("from inspect_ai.model import CompactionStrategy as x", "abstract"),
         ("class x: pass", "no method compress"),
-        ("class x:\n def compress(self): return []", "wrong signature"),
-        ("class C:\n def compress(self): return []\nx = C()", "wrong signature"),
         (
             "class x:\n def __init__(self): raise RuntimeError('no key')\n"
             " def compress(self, messages): return messages",
             "making it failed with RuntimeError: no key",
         ),
         ("import surely_not_there_at_all", "importing it failed with ModuleNotFoundError"),
-        ("import sys; sys.exit(3)", "importing it failed with SystemExit"),
         ("def x(messages, budget): return messages", "budget: Field required"),
     ],
 )
@@ -289,12 +265,8 @@ def test_what_cannot_be_used_is_an_error_before_anything_runs(
     [
         ("no_such_module:x", "no module 'no_such_module'"),
         ("json:loadz", "no 'loadz' in"),
-        ("json:a b", "not a name"),
-        (":x", "expected module:name"),
         ("mine.py:plain", "file.py@name"),
         ("nowhere/mine.py@plain", "there is no file nowhere/mine.py"),
-        ("@plain", "no file stands before the @"),
-        ("README.md@plain", "README.md is not a .py file"),
     ],
 )
 def test_a_name_that_stands_for_nothing(name: str, says: str) -> None:
@@ -307,16 +279,11 @@ def test_a_name_that_stands_for_nothing(name: str, says: str) -> None:
     ("reply", "says"),
     [
         ("None", "not a list of messages but NoneType"),
-        ("[messages[0], 'x']", "message 1 of the reply"),
         ("[messages[0], {'content': 'x'}]", "message 1 of the reply: role: Field required"),
         (
             "[messages[0], {'role': 'assistant', 'tool_calls': [{'id': 'a', 'type': 'function',"
             " 'function': {'name': 'f', 'arguments': '{'}}]}]",
             "message 1 of the reply: tool_calls.0.function.arguments: ",
-        ),
-        (
-            "[messages[0], {'role': 'user', 'content': '\\ud800'}]",
-            "message 1 of the reply: content: ",
         ),
         ("1 / 0", "ZeroDivisionError: division by zero"),
     ],
@@ -327,50 +294,6 @@ def test_a_bad_reply_fails_the_state_and_names_message_and_field(
     state = run(f"{written(tmp_path, f'def x(messages): return {reply}')}@x")
     assert (state.status, state.messages) == ("error", [])
     assert says in state.failure
-
-
-@pytest.mark.parametrize(
-    ("reply", "kept"),
-    [
-        ("sXbc", [0, None, 2, 3]),
-        ("Xbc", [None, 2, 3]),
-        ("saXa", [0, 1, None, None]),
-        ("cXa", [3, None, 1]),
-    ],
-)
-def test_messages_that_come_back_are_known_wherever_they_are(
-    reply: str, kept: list[int | None]
-) -> None:
-    given = [ChatMessageUser(content=letter, id=str(n)) for n, letter in enumerate("sabc")]
-    returned = [{"role": "user", "content": letter} for letter in reply]
-    state = anyio.run(from_chat_form, returned, given)
-    ids = [message.id for message in state]
-    assert [int(i) if i in ("0", "1", "2", "3") else None for i in ids] == kept
-
-
-@pytest.mark.parametrize("name", ["401-debug", "zh-log-rotation"])
-def test_every_message_of_a_shipped_conversation_survives_json(name: str) -> None:
-    history = anyio.run(conversation, load_fixture(shipped_fixtures()[name]))
-    there = json.loads(json.dumps(to_chat_form(history)))
-    new = {"role": "user", "content": "a summary"}
-    state = anyio.run(from_chat_form, [there[0], new, *there[2:]], history)
-    assert [*state[:1], *state[2:]] == [history[0], *history[2:]]
-    assert state[1].id not in {message.id for message in history}
-
-
-def test_other_ways_to_write_the_same_message_are_known() -> None:
-    call = {"name": "f", "arguments": '{"x":1,  "y": "\\u00e9"}'}
-    message = {
-        "role": "assistant",
-        "content": None,
-        "name": "an exporter's addition",
-        "tool_calls": [{"id": "a", "type": "function", "function": call}],
-    }
-    result = {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "r"}]}
-    given = anyio.run(from_chat_form, [message, result], [])
-    arguments = to_chat_form(given)[0]["tool_calls"][0]["function"]["arguments"]
-    assert arguments == '{"x": 1, "y": "é"}'
-    assert anyio.run(from_chat_form, [message, result], given) == given
 
 
 def test_what_has_no_text_form_is_named_and_comes_back_whole() -> None:

@@ -133,10 +133,3 @@ def test_the_installer_gets_wheels_only_and_no_keys(monkeypatch: pytest.MonkeyPa
         assert env["PIP_TIMEOUT"] == "7"
     assert "--require-hashes" in pinned[0]
     assert other[0][-1] == "hermes-agent==0.18.2"
-
-
-def test_all_that_the_default_version_needs_is_pinned() -> None:
-    lines = (interpreter.PINNED / f"{interpreter.DEFAULT_VERSION}.txt").read_text().splitlines()
-    packages = [line for line in lines if not line.startswith(" ")]
-    assert f"hermes-agent=={interpreter.DEFAULT_VERSION} \\" in packages
-    assert all(line.endswith("\\") for line in packages), "each is followed by its hashes"

@@ -14,7 +14,6 @@ from compression_eval.fixtures.loading import load_fixture
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed
 from tests.compressors.conftest import model_replying
-from tests.compressors.hermes.test_strategy import failing
 
 pytestmark = pytest.mark.slow
 
@@ -29,8 +28,6 @@ LEFT = {
     ("0.19.0", "401-debug"): (97, 0.56),
 }
 """Messages left of 61 and 178, and the share of the tokens that is gone."""
-
-VERSIONS = ("0.13.0", "0.18.2", "0.19.0")
 
 
 def run(version: str, fixture: str | Fixture, model: Model, cuts: tuple[int, ...] = ()) -> State:
@@ -54,23 +51,3 @@ def test_what_each_version_leaves(version: str, fixture: str) -> None:
     (prompt,) = [messages[0].text for messages in asked]
     assert "envelopes" in prompt
     assert ("The current date is 2026-09-01" in prompt) == (version != "0.13.0")
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_second_cycle_updates_the_first_summary(version: str) -> None:
-    replies = iter(["## Goal\nFIRST-SUMMARY", "## Goal\nSECOND-SUMMARY"])
-    model, asked = model_replying(lambda _: next(replies))
-    state = run(version, "feature-impl", model, (40, 81))
-    assert state.status == "ok", state.failure
-    assert asked[1][0].text.count("FIRST-SUMMARY") == 1
-    assert sum("SECOND-SUMMARY" in message.text for message in state.messages) == 1
-    assert not any("FIRST-SUMMARY" in message.text for message in state.messages)
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_failed_model_call_is_a_failed_state(version: str) -> None:
-    model, calls = failing(ValueError("gone"))
-    state = run(version, "pr-triage", model)
-    assert (state.status, state.messages) == ("fallback", [])
-    assert "gone" in state.failure
-    assert len(calls) == 1

@@ -7,7 +7,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
-import anyio
 import pytest
 from inspect_ai.event import InfoEvent
 from inspect_ai.log import transcript
@@ -140,18 +139,6 @@ def test_openais_client_is_answered_and_a_stranger_refused_at_no_cost(run: Run) 
     said = state.messages[1].text.removeprefix("[SUMMARY 1] ").splitlines()
     assert said == [*["stop 10"] * 2, "401 wrong key"]
     assert len(asked) == 2
-
-
-def test_time_that_the_model_takes_does_not_count(run: Run) -> None:
-    async def slow(*_: Any) -> ModelOutput:
-        await anyio.sleep(4)
-        reply = ModelOutput.from_content("mockllm/model", "s")
-        reply.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
-        return reply
-
-    model = get_model("mockllm/model", custom_outputs=cast(Any, slow), memoize=False)
-    state = run(model, timeout=3.5)
-    assert state.status == "ok", state.failure
 
 
 def test_a_failed_call_ends_as_hermes_ends_it_and_is_not_paid_for_again(run: Run) -> None:
