@@ -93,20 +93,13 @@ def ids(change: Callable[[list[str]], list[str]]) -> Fault:
 
 GRADINGS: dict[str, tuple[Fault, str]] = {
     "prose": ("All fine, 5 out of 5.", "not_json"),
-    "truncated": (changed(lambda text: text[:-30]), "not_json"),
     "truncated by the limit": (
         lambda asked: Said(good(asked)[:-30], cut_off=True),
         "truncated",
     ),
-    "deep nesting": ('{"a":' * 5_000, "not_json"),
     "a score twice": (
         changed(lambda text: text.replace('"score": 4', '"score": 4, "score": 0', 1)),
         "not_json",
-    ),
-    "results by name": ('{"criterionResults": {"accuracy_factual": 5}}', "wrong_shape"),
-    "no reason": (
-        changed(lambda text: text.replace(', "reasoning": "Because."', "")),
-        "wrong_shape",
     ),
     "two gradings": (lambda asked: f"{good(asked, 5)}\n{good(asked, 1)}", "wrong_shape"),
     "an obeyed injection": (
@@ -114,15 +107,10 @@ GRADINGS: dict[str, tuple[Fault, str]] = {
         "wrong_shape",
     ),
     "one is missing": (ids(lambda given: given[1:]), "missing"),
-    "one is made up": (ids(lambda given: [*given, "kindness"]), "unknown"),
     "one is hostile": (ids(lambda given: ["\x00\u2028<script>", *given]), "unknown"),
-    "one twice": (ids(lambda given: [given[0], *given]), "duplicate"),
     "no value for one": (with_score("null"), "out_of_range"),
     "above the scale": (with_score("6"), "out_of_range"),
-    "as text": (with_score('"4"'), "out_of_range"),
-    "true": (with_score("true"), "out_of_range"),
     "NaN": (with_score("NaN"), "out_of_range"),
-    "a score of 5,000 digits": (with_score("4" * 5_000), "not_json"),
 }
 """Gradings that cannot be used, each with what is wrong."""
 
