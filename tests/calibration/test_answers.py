@@ -83,18 +83,9 @@ def test_a_sound_answer_has_no_fault(sets: list[CalibrationSet]) -> None:
     [
         ({"probe": "nowhere"}, "there is no probe 'nowhere'"),
         ({"scores": {"accuracy_factual": 5}}, "missing: accuracy_technical"),
-        (
-            {"scores": ITEM["scores"] | {"continuity_todo_state": 5}},
-            "not graded on a probe like this: 'continuity_todo_state'",
-        ),
         ({"answer": '{"max_connections": 8}'}, "it lacks 'max_idle_s=90'"),
-        ({"kind": "stale_value"}, "it has no superseded value"),
         ({"kind": "abstention"}, "the answer does not abstain"),
-        ({"answer": "I don't know."}, "the answer abstains"),
-        ({"answer": "I don't know.", "kind": "abstention"}, "gets 0 on all but instruction"),
         ({"answer": "Nothing of use here.", "kind": "hedged"}, "it holds no expected fact"),
-        ({"kind": "made_up_file"}, "not about artifacts"),
-        ({"kind": "wrong_format"}, "instruction_format above 2"),
         ({"kind": "constraint_broken"}, "states no constraint"),
     ],
 )
@@ -118,17 +109,6 @@ def test_files_that_are_no_sets_are_refused(tmp_path: Path) -> None:
         load_set(path)
     with pytest.raises(DataError, match="no set or file 'nowhere'"):
         load_sets("nowhere")
-
-
-def test_a_score_out_of_range_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="less than or equal to 5"):
-        AnswerSet.model_validate(
-            {
-                "fixture": "401-debug",
-                "context": "c",
-                "answers": [ITEM | {"scores": {"accuracy_factual": 6}}],
-            }
-        )
 
 
 def test_a_trap_is_sprung_by_two_points_in_its_direction() -> None:

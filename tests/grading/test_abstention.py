@@ -7,34 +7,21 @@ from tests.grading.samples import probe
 
 SILENT: list[tuple[Language, str]] = [
     ("en", ""),
-    ("en", " \n\t "),
     ("en", "..."),
-    ("en", "```\n```"),
     ("en", "I do not know."),
     ("en", "I'm sorry, but I don't know which port that was."),
-    ("en", "I don’t know"),
     ("en", "The summary does not mention a port."),
-    ("en", "Unknown."),
     ("en", "**N/A**"),
     ("zh", "我不知道。"),
-    ("zh", "上下文中没有这个端口。"),
-    ("zh", "未知"),
     ("ja", "分かりません。"),
-    ("ja", "要約にはポートの記載がありません。"),
-    ("ja", "不明"),
 ]
 
 SPOKEN: list[tuple[Language, str]] = [
     ("en", "It uses 3000."),
     ("en", "8080. I do not know who chose it."),
-    ("en", "The unknown host error came from the proxy."),
     ("en", "I do not know the port. " + "But the story of the proxy is long. " * 20),
     ("zh", "端口是 3000。"),
-    ("zh", "是8080，不清楚是谁定的。"),
-    ("zh", "不知道端口。" + "不过代理的事说来话长，" * 40),
     ("en", "The proxy does not contain the port because it was moved to the gateway."),
-    ("en", "The cause was an expired connection. I'm not sure of the exact line."),
-    ("en", "We chose B since the runbook does not mention A."),
     ("ja", "ポートは3000です。"),
     ("ja", "8080です。誰が決めたかは分かりません。"),
 ]

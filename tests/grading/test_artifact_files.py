@@ -47,11 +47,8 @@ def scored(tmp_path: Path, answer: Any, **changes: Any) -> Score:
     [
         ("src/pool.py, src/retry.py, src/app.py", 1, 1),
         ("- `src/pool.py`: new\n- `retry.py`: new\n- `app.py`: wired", 1, 1),
-        ('{"created": ["src/pool.py"], "modified": ["src/app.py"]}', 1, 0.667),
-        ("src/pool.py and docs/guide.md", 0.5, 0.333),
         ("src/pool.py and src/invented.py", 0.5, 0.333),
         ("src/pool.py; old.py was deleted", 1, 0.333),
-        ("docs/guide.md", 0, 0),
         ("I do not know.", math.nan, 0),
     ],
 )

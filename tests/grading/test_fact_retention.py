@@ -7,7 +7,7 @@ from inspect_ai import score
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.scorer import Score
 
-from compression_eval.facts.life import FactFinding, Stage, age_group
+from compression_eval.facts.life import FactFinding, Stage
 from compression_eval.facts.records import FactRecord, Region
 from compression_eval.grading.scorers import FACT_KEYS, MODEL_KEYS, fact_retention, six_dimensions
 from tests.grading.samples import (
@@ -107,20 +107,14 @@ def test_a_state_that_cannot_be_read_has_no_survival(tmp_path: Path) -> None:
     [
         (False, None, False, [], True, "not_in_history"),
         (True, True, True, ["summary"], True, "used"),
-        (True, True, True, ["summary", "tail"], True, "used"),
-        (True, None, True, [], True, "used"),
         (True, True, True, ["tail"], True, "verbatim"),
-        (True, True, True, ["head"], True, "verbatim"),
         (True, True, True, ["summary"], False, "unused"),
         (True, True, True, ["tail"], None, "survived"),
         (True, True, False, [], True, "answered_not_found"),
         (True, True, False, [], False, "dropped"),
-        (True, True, False, [], None, "dropped"),
         (True, False, False, [], False, "never_fed"),
         (True, None, False, [], False, "lost"),
         (True, None, None, [], True, "answered"),
-        (True, None, None, [], False, "unanswered"),
-        (True, None, None, [], None, "unknown"),
     ],
 )
 def test_the_stage_at_which_a_fact_was_lost(
@@ -146,9 +140,7 @@ def test_the_stage_at_which_a_fact_was_lost(
     ("fed", "in_answer", "superseded", "variants", "stage"),
     [
         (True, False, ["3000"], [], "superseded"),
-        (True, False, ["3000"], ["port 3000"], "superseded"),
         (True, False, [], ["port 9090"], "distorted"),
-        (None, None, ["3000"], [], "superseded"),
         # The earliest stage at which it can be told to be lost is the cause.
         (False, False, ["3000"], ["port 9090"], "never_fed"),
         (True, True, ["3000"], [], "answered_not_found"),
@@ -173,21 +165,6 @@ def test_what_stands_in_the_place_of_a_missing_fact(
     finding = FactFinding(probe().expected_facts[0], kept, in_answer)
     assert finding.stage == stage
     assert finding.instead == [*superseded, *variants]
-
-
-@pytest.mark.parametrize(
-    ("share", "group"),
-    [
-        (1.0, "first quarter"),
-        (0.76, "first quarter"),
-        (0.5, "second quarter"),
-        (0.3, "third quarter"),
-        (0.01, "last quarter"),
-        (None, "unknown"),
-    ],
-)
-def test_ages_in_quarters(share: float | None, group: str) -> None:
-    assert age_group(share) == group
 
 
 def test_the_graders_word_decides_and_the_look_up_is_kept(tmp_path: Path) -> None:

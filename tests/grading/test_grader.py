@@ -1,11 +1,10 @@
 import logging
 import math
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
-from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput, get_model
+from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput
 from inspect_ai.scorer import Score
 from inspect_ai.util import LimitExceededError, token_limit
 
@@ -154,10 +153,9 @@ def test_a_grading_counts_though_its_facts_never_can_be_used(tmp_path: Path) -> 
         output(reply(3), "max_tokens"),
         output(f"It claims {reply(5)}.\n{reply(0)[:60]}", "model_length"),
         f"<think>A draft: {reply(5)} but wait",
-        f"It claims {reply(5)}; I ignore that.\n{reply({'accuracy_factual': 0})}",
         f"It claims {reply(5)}; I ignore that.\n{reply(0)}",
     ],
-    ids=["at the limit", "cut off", "a draft", "its own incomplete", "two"],
+    ids=["at the limit", "cut off", "a draft", "two"],
 )
 def test_what_may_not_be_the_graders_own_is_asked_for_again(
     tmp_path: Path, said: str | ModelOutput
@@ -199,26 +197,6 @@ def test_a_limit_of_inspect_is_no_failure_of_the_grader() -> None:
     with pytest.raises(LimitExceededError):
         anyio.run(limited)
     assert len(mock.requests) == 1
-
-
-def test_cancellation_goes_through() -> None:
-    calls = 0
-
-    async def slow(*_: Any) -> ModelOutput:
-        nonlocal calls
-        calls += 1
-        await anyio.sleep(60)
-        return output(reply(4))
-
-    model = get_model("mockllm/slow", custom_outputs=slow, memoize=False)
-
-    async def cancelled() -> bool:
-        with anyio.move_on_after(0.2) as scope:
-            await grade(request(), Grader(model, answer_model="mockllm/other"))
-        return scope.cancelled_caught
-
-    assert anyio.run(cancelled)
-    assert calls == 1
 
 
 def test_self_grading_is_marked_and_warned_of_once(

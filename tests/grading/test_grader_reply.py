@@ -27,53 +27,30 @@ ONE = '{"criterionId": "accuracy_factual", "score": 4, "reasoning": "r"}'
 
 USABLE = {
     "plain": GOOD,
-    "white space": f"\n\n  {GOOD}\n",
     "fenced": f"```json\n{GOOD}\n```",
     "prose around": f"Here are the results {{as asked}}:\n{GOOD}\nI hope that helps.",
-    "another object first": f'{{"note": "draft"}}\n{GOOD}',
     "the same twice": f"{GOOD}\n{GOOD}",
-    "wrapped": f'{{"result": {GOOD}}}',
-    "in tags": f"<answer>{GOOD}</answer>",
     "the same quoted": f"It claims {GOOD}, which is right.\n{GOOD}",
-    "its own sums": GOOD[:-1] + ', "aggregateScore": 5, "dimensionScores": {"accuracy": 5}}',
-    "the key in prose": f"Here are the criterionResults:\n{GOOD}",
-    "an unclosed brace first": "{ let me think: " + GOOD,
 }
 
 UNUSABLE: dict[str, tuple[str, str]] = {
     "nothing": ("", "empty"),
-    "white space": (" \n\t", "empty"),
     "prose": ("The response is excellent: 5 out of 5.", "not_json"),
     "cut off": (GOOD[:-20], "not_json"),
-    "single quotes": (GOOD.replace('"', "'"), "not_json"),
-    "a list": (json.dumps(json.loads(GOOD)["criterionResults"]), "not_json"),
-    "another object": ('{"scores": {"accuracy_factual": 4}}', "not_json"),
     "a repeated key": (
         GOOD.replace('"reasoning": "r"', '"score": 0, "reasoning": "r"'),
         "not_json",
     ),
-    "deep nesting": ('{"a":' * 5_000, "not_json"),
-    "huge number": (GOOD.replace("2.5", "1" * 5_000), "not_json"),
     "results that are no list": ('{"criterionResults": {}}', "wrong_shape"),
-    "results that are null": ('{"criterionResults": null}', "wrong_shape"),
-    "no id": (GOOD.replace('"criterionId": "accuracy_factual", ', ""), "wrong_shape"),
-    "an id that is a number": (GOOD.replace('"accuracy_factual"', "1"), "wrong_shape"),
     "no score": (GOOD.replace('"score": 4, ', ""), "wrong_shape"),
     "no reason": (GOOD.replace(', "reasoning": "r"', ""), "wrong_shape"),
-    "a reason that is a list": (GOOD.replace('"r"', "[]"), "wrong_shape"),
     "two different results": (f"{GOOD}\n{OTHER}", "wrong_shape"),
     "an incomplete one first": (f'{{"criterionResults": [{ONE}]}}\n{GOOD}', "missing"),
     "one above the scale after": (f"{GOOD}\n{GOOD.replace('2.5', '6')}", "out_of_range"),
-    "corrected": (f"```json\n{GOOD}\n```\nNo:\n```json\n{OTHER}\n```", "wrong_shape"),
-    "no results": ('{"criterionResults": []}', "missing"),
     "one is missing": (results(accuracy_factual=4), "missing"),
     "one is not asked for": (results(accuracy_factual=4, instruction_format=1, x=3), "unknown"),
-    "another case": (GOOD.replace("accuracy_factual", "Accuracy_Factual"), "unknown"),
     "one twice": (GOOD.replace("instruction_format", "accuracy_factual"), "duplicate"),
     "above the scale": (results(accuracy_factual=6, instruction_format=1), "out_of_range"),
-    "below the scale": (results(accuracy_factual=-1, instruction_format=1), "out_of_range"),
-    "text": (results(accuracy_factual="4", instruction_format=1), "out_of_range"),
-    "true": (results(accuracy_factual=True, instruction_format=1), "out_of_range"),
     "NaN": (GOOD.replace("2.5", "NaN"), "out_of_range"),
 }
 
@@ -113,14 +90,10 @@ def with_facts(facts: Any) -> str:
     [
         (GOOD, "no list"),
         (with_facts({"f1": "stated", "f2": "missing"}), "no list"),
-        (with_facts(None), "no list"),
         (with_facts([STATED]), "missing: f2"),
-        (with_facts([]), "missing: f1, f2"),
         (with_facts([STATED, MISSING, STATED]), "more than once: f1"),
         (with_facts([STATED, MISSING, STATED | {"factId": "f3"}]), 'not asked for: "f3"'),
         (with_facts([STATED, {"factId": "f2", "verdict": "maybe"}]), "entry 2 has another shape"),
-        (with_facts([STATED, {"factId": 2, "verdict": "stated"}]), "entry 2 has another shape"),
-        (with_facts([STATED, "f2"]), "entry 2 has another shape"),
         (
             f"{with_facts([STATED, MISSING])}\n{with_facts([STATED, STATED | {'factId': 'f2'}])}",
             "two different lists",
@@ -133,24 +106,6 @@ def test_facts_that_cannot_be_used_leave_the_criteria(text: str, detail: str) ->
     assert read.facts is None
     assert read.problem is not None
     assert (read.problem.problem, read.problem.detail) == ("facts", detail)
-
-
-def test_facts_count_from_whichever_object_has_them() -> None:
-    read = read_reply(f"{with_facts([STATED, MISSING])}\n{GOOD}", WANTED, FACTS)
-    assert read.facts == {"f1": "stated", "f2": "missing"}
-    assert read.problem is None
-
-
-def test_the_detail_names_what_is_wrong_and_stays_short() -> None:
-    with pytest.raises(ReplyError) as missing:
-        read_reply(results(accuracy_factual=4), WANTED)
-    assert missing.value.detail == "instruction_format"
-    with pytest.raises(ReplyError) as unknown:
-        read_reply(results(**{"x" * 5_000 + '"\n': 4}), WANTED)
-    assert unknown.value.detail == '"' + "x" * 80 + '"'
-    with pytest.raises(ReplyError) as shape:
-        read_reply('{"criterionResults": {}}', WANTED)
-    assert shape.value.detail == "criterionResults"
 
 
 def test_a_quoted_result_inside_a_reason_is_no_second_result() -> None:

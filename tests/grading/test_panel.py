@@ -63,14 +63,6 @@ def test_most_graders_decide_on_a_fact(
     assert [grader["facts"]["f2"] for grader in metadata["graders"]] == words
 
 
-def test_a_member_without_words_leaves_them_to_the_others(tmp_path: Path) -> None:
-    mute = reply(4, facts=["stated"])
-    other = reply(4, facts=["stated", "missing"])
-    metadata = grade(tmp_path, mute, other).metadata or {}
-    assert [row["verdict"] for row in metadata["facts"]] == ["stated", "missing"]
-    assert metadata["facts_failure"] == "facts: missing: f2"
-
-
 def test_a_member_that_fails_is_recorded_and_left_out(tmp_path: Path) -> None:
     broken = MockGrader(["no"], name="mockllm/g1")
     score = grade(tmp_path, broken, reply(4))
@@ -116,26 +108,3 @@ def test_alpha_is_computed_over_the_criteria_of_a_dimension(tmp_path: Path) -> N
     expected = sum((x - y) ** 2 for x in ratings for y in ratings) / (8 * 7)
     assert alphas(log)["accuracy"] == pytest.approx(1 - 1 / expected)
     assert alphas(log)["completeness"] == 1
-
-
-def test_disagreement_is_shown_for_each_answer(tmp_path: Path) -> None:
-    high = dict.fromkeys(ids(), 4) | {"continuity_work_state": 5}
-    low = dict.fromkeys(ids(), 3) | {"continuity_work_state": 1}
-    score = grade(tmp_path, reply(low), reply(high))
-    found = (score.metadata or {})["disagreement"]
-    assert (found["criterion"], found["largest"]) == ("continuity_work_state", 4)
-    # Continuity is that one criterion here, of five dimensions: (4 * 1 + 4) / 5.
-    assert found["overall"] == pytest.approx(8 / 5)
-    assert "Graders apart by 1.60 overall, most on continuity_work_state (4.00)" in (
-        score.explanation or ""
-    )
-
-
-def test_a_member_that_fails_is_warned_of_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    panel_log(tmp_path, "no", reply(4))
-    messages = [item.getMessage() for item in caplog.records]
-    warned = [text for text in messages if "as one of 2 graders" in text]
-    assert len(warned) == 1
-    assert "mockllm/g1 failed (not_json)" in warned[0]

@@ -1,4 +1,3 @@
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +6,6 @@ from typing import Any
 import pytest
 from inspect_ai import score
 from inspect_ai.log import EvalLog, read_eval_log
-from inspect_ai.scorer import Scorer
 
 from compression_eval.grading.metrics import MEAN
 from compression_eval.grading.scorers import compression, fact_retention, six_dimensions
@@ -28,16 +26,6 @@ def log(tmp_path: Path) -> EvalLog:
     return read_eval_log(made.location)
 
 
-def front_door(name: str) -> Scorer:
-    spec = importlib.util.spec_from_file_location(f"front_{name}", SCORERS / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    made: Scorer = getattr(module, name)()
-    return made
-
-
 def test_another_grader_reads_a_log_from_disk(log: EvalLog) -> None:
     second = MockGrader([reply(2)], name="mockllm/second")
     again = score(
@@ -53,16 +41,6 @@ def test_another_grader_reads_a_log_from_disk(log: EvalLog) -> None:
         assert sample.scores is not None
         graders = (sample.scores["six_dimensions"].metadata or {})["graders"]
         assert [grader["model"] for grader in graders] == ["mockllm/second"]
-
-
-def test_a_second_grading_that_fails_is_told(
-    log: EvalLog, caplog: pytest.LogCaptureFixture
-) -> None:
-    roles = {"grader": MockGrader(["no"], name="mockllm/second").model}
-    score(log, six_dimensions(), model_roles=roles, action="overwrite", display="log")
-    told = [item.getMessage() for item in caplog.records if "there is no grade" in item.message]
-    assert len(told) == 1
-    assert "mockllm/second failed (not_json)" in told[0]
 
 
 def test_appending_keeps_the_first_grading(log: EvalLog) -> None:
@@ -81,19 +59,6 @@ def test_appending_keeps_the_first_grading(log: EvalLog) -> None:
         if item.name == "overall"
     }
     assert means == {"six_dimensions": 4, "six_dimensions1": 2}
-
-
-@pytest.mark.parametrize(
-    ("name", "key", "value"),
-    [("fact_retention", "fact_recall", 0.5), ("compression", "tokens_removed", 0.9)],
-)
-def test_the_front_doors_score_as_the_package_does(
-    log: EvalLog, name: str, key: str, value: float
-) -> None:
-    again = score(log, front_door(name), action="overwrite", display="log")
-    assert metric(again, key) == value
-    assert again.eval.scorers
-    assert [item.name for item in again.eval.scorers] == [name]
 
 
 @pytest.mark.slow

@@ -2,13 +2,11 @@ import math
 from typing import get_args
 
 import pytest
-from pydantic import ValidationError
 
 from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import ProbeType
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import (
-    Structure,
     dimension_scores,
     knowledge,
     load_rubric,
@@ -18,22 +16,6 @@ from compression_eval.grading.rubric import (
 )
 from tests.grading.samples import LANGUAGES, probe
 
-WEIGHTS = {
-    "accuracy_factual": 0.6,
-    "accuracy_technical": 0.4,
-    "context_conversation_state": 0.5,
-    "context_artifact_state": 0.5,
-    "artifact_files_created": 0.3,
-    "artifact_files_modified": 0.4,
-    "artifact_key_details": 0.3,
-    "completeness_coverage": 0.6,
-    "completeness_depth": 0.4,
-    "continuity_work_state": 0.4,
-    "continuity_todo_state": 0.3,
-    "continuity_reasoning": 0.3,
-    "instruction_format": 0.5,
-    "instruction_constraints": 0.5,
-}
 ALWAYS = {
     "accuracy_factual",
     "accuracy_technical",
@@ -79,11 +61,10 @@ INPUT = (
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_has_the_same_criteria_in_its_own_words(language: Language) -> None:
     rubric = load_rubric(language)
-    assert {item.id: item.weight for item in rubric.criteria} == WEIGHTS
     other = load_rubric("zh" if language != "zh" else "ja")
     shown = rubric.as_text()
     for item, counterpart in zip(rubric.criteria, other.criteria, strict=True):
-        assert item.id == counterpart.id
+        assert (item.id, item.weight) == (counterpart.id, counterpart.weight)
         assert item.text.question != counterpart.text.question
         assert len({item.text.score_0, item.text.score_3, item.text.score_5}) == 3
         assert all(
@@ -140,26 +121,8 @@ def test_form_alone_is_no_knowledge_and_nothing_graded_has_no_overall() -> None:
     assert math.isnan(overall(dimension_scores({"accuracy_factual": math.nan})))
 
 
-def test_digests_tell_the_languages_apart_and_stay() -> None:
-    digests = [rubric_digest(language) for language in LANGUAGES]
-    assert len(set(digests)) == len(LANGUAGES)
-    assert digests == [rubric_digest(language) for language in LANGUAGES]
-    assert all(len(digest) == 64 for digest in digests)
-
-
 def test_an_unknown_language_is_named_with_what_there_is() -> None:
     with pytest.raises(DataError, match=r"language: .*'../en'.*en, zh, ja"):
         load_rubric("../en")
     with pytest.raises(DataError, match="'fr'"):
         rubric_digest("fr")  # type: ignore[arg-type]
-
-
-def test_a_skeleton_that_does_not_add_up_is_refused() -> None:
-    whole = structure().model_dump()
-    lighter = [dict(item) for item in whole["criteria"]]
-    lighter[0]["weight"] = 0.5
-    with pytest.raises(ValidationError, match=r"weights of accuracy add up to 0\.9"):
-        Structure.model_validate(whole | {"criteria": lighter})
-    twice = [*whole["criteria"], whole["criteria"][0]]
-    with pytest.raises(ValidationError, match="more than once: accuracy_factual"):
-        Structure.model_validate(whole | {"criteria": twice})

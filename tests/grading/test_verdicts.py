@@ -1,6 +1,5 @@
 """How a run reports qualified probes and the others apart."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -139,21 +138,3 @@ def test_without_a_verdict_nothing_is_shown(tmp_path: Path) -> None:
     assert plain.results is not None
     for score in plain.results.scores:
         assert not any("verdict" in name for name in score.metrics)
-
-
-def test_a_verdict_at_another_cut_is_none_here(tmp_path: Path) -> None:
-    path = with_verdicts(tmp_path / "data", cut=4)
-    found = run(path, tmp_path / "logs")
-    assert {sample.metadata["qualified"] for sample in small.samples(found)} == {"unknown"}
-    here = run(path, tmp_path / "logs", cut=4, compressor="none", compressor_args={})
-    assert [sample.metadata["qualified"] for sample in small.samples(here)] == ["qualified"]
-
-
-def test_an_edited_fixture_knows_no_verdict(tmp_path: Path) -> None:
-    path = with_verdicts(tmp_path / "data")
-    data = json.loads(path.read_text(encoding="utf-8"))
-    data["messages"][10]["content"] += " Soon."
-    path.write_text(json.dumps(data), encoding="utf-8")
-    found = run(path, tmp_path / "logs")
-    assert {sample.metadata["qualified"] for sample in small.samples(found)} == {"unknown"}
-    assert "qualification" not in small.means(found)
