@@ -123,22 +123,6 @@ def test_each_defect_is_named(tmp_path: Path, extra: Json, place: str, text: str
     assert len([line for line in lines if place in line and text in line]) == 1, lines
 
 
-def test_a_third_without_a_fact_is_said(tmp_path: Path) -> None:
-    probes = [{**item, "id": f"p{number}"} for number, item in enumerate(good()[:2] * 2)]
-    found = [line for line in warned(pair(tmp_path, probes)) if "third" in line]
-    assert [line.split(": ")[-1] for line in found] == [
-        "no fact is first said in the middle third",
-        "no fact is first said in the late third",
-    ]
-
-
-def test_a_probe_is_looked_at_before_its_own_cut(tmp_path: Path) -> None:
-    asked = probe("x", "recall", "Which code?", "E4401", cut=3)
-    done = check(pair(tmp_path, [asked]), "--tail-tokens", 200)
-    assert "every fact also stands in the kept tail (messages 1 to 2)" in done.stdout
-    assert "demo: at cut: 3 1" in done.stdout
-
-
 def test_errors_of_a_bank_fail_the_command(tmp_path: Path) -> None:
     leaking = probe("x", "recall", "Is it E4401?", {"fact": "E4401", "evidence": [1]})
     done = check(pair(tmp_path, [leaking]))

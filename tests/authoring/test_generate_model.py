@@ -220,36 +220,11 @@ BAD = {
         "'FER-513' is not in its evidence messages [1]; it stands nowhere before the cut",
     ),
     "kept": (candidate("What did they say?", fact("Good so far", 20)), "kept verbatim"),
-    "superseded": (
-        candidate("Which limit?", fact("row_limit = 45", 6, superseded=("row_limit = 600",))),
-        "first stands after the value that replaced it",
-    ),
-    "no answer": (
-        candidate("Which ticket?", fact("FER-512", 1), reference_answer="That one."),
-        "does not contain 'FER-512'",
-    ),
-    "plain words": (
-        candidate("What is kept?", fact("Keep and flag them", 5)),
-        "facts[0].fact: 'Keep and flag them' is plain words",
-    ),
-    "not spelled so": (
-        candidate("Which limit holds?", fact("row_limit == 600", 10)),
-        "new_string\\nrow_limit = 600'",
-    ),
     "for no need": (
         candidate("Which ticket?", fact("FER-512", 1), need="n9"),
         "need: 'n9' is not among your needs",
     ),
-    "open by a tool's output": (
-        candidate("What is left?", meaning("A test fails.", 15), type="continuation"),
-        "facts[0].evidence: [15] are results of tools",
-    ),
-    "three facts": (candidate("Which three?", *[fact("FER-512", 1)] * 3), "at most 2"),
     "malformed": ({**GOOD["recall"], "question": 7}, "question: Input should be a valid string"),
-    "half a character": (
-        candidate("Which \ud800?", fact("FER-512", 1)),
-        "question: text with half",
-    ),
 }
 
 
@@ -279,26 +254,6 @@ def test_what_cannot_be_mended_is_dropped_with_its_reason(
     assert f"(model scripted/{NAME})" in found.output
     assert len(writing(script)) == 3
     assert any(map(is_informed, script.calls))
-
-
-SHARING = {
-    "the same fact": candidate("What is the number of the ticket?", fact("FER-512", 1)),
-    "a fact of two": candidate(
-        "Which ticket, and which export?", fact("FER-512", 1), fact("export-0214.csv", 1)
-    ),
-    "in the question": candidate("Which export is read for FER-512?", fact("export-0214.csv", 1)),
-}
-
-
-@pytest.mark.parametrize("case", SHARING)
-def test_no_fact_stands_twice_in_a_bank(fixture: Path, script: Script, case: str) -> None:
-    again = SHARING[case]
-    script.reply = writes(GOOD["recall"], again, then=lambda call: reply(again))
-    assert generate(fixture).exit_code == 0
-    assert len(bank(fixture).probes) == 1
-    (item,) = dropped(fixture)
-    assert "another probe" in item["reasons"][0]
-    assert any(form in item["reasons"][0] for form in ("'FER-512'", "'export-0214.csv'"))
 
 
 REFUSED = {
@@ -363,25 +318,6 @@ def test_what_a_reader_refused_can_be_mended(fixture: Path, script: Script) -> N
     assert [len(asked_in(call)) for call in script.calls if is_informed(call)] == [1, 2]
 
 
-def test_what_checks_refuse_is_mended_before_readers_are_asked(
-    fixture: Path, script: Script
-) -> None:
-    script.reply = writes(GOOD["recall"], BAD["kept"][0], then=lambda call: reply(GOOD["decision"]))
-    assert generate(fixture).exit_code == 0
-    assert [probe.type for probe in bank(fixture).probes] == ["recall", "decision"]
-    kinds = ["probe_candidates", "probe_candidates", "blind", "informed"]
-    assert list(map(kind_of, script.calls)) == kinds
-
-
-@pytest.mark.parametrize("said", ["I would rather not.", '{"answers": [{"number": 9}]}'])
-def test_a_bank_that_nobody_judged_says_so(fixture: Path, script: Script, said: str) -> None:
-    script.reply = writes(*GOOD.values(), informed=said)
-    found = generate(fixture, "--per-type", 1)
-    assert found.exit_code == 0, found.output
-    assert len(bank(fixture).probes) == 4
-    assert "4 not judged by a reader of the conversation" in found.output
-
-
 def test_what_is_guessed_without_the_conversation_is_dropped(fixture: Path, script: Script) -> None:
     blind = guesses(["FER-511", "FER-512 perhaps"], ["500 rows"], ["the weekly one"])
     script.reply = writes(*GOOD.values(), blind=blind, then=lambda call: reply())
@@ -420,9 +356,7 @@ def test_at_most_a_quarter_is_what_the_workspace_tells(fixture: Path, script: Sc
     ("text", "fault"),
     [
         ("Here you are.", "it holds no JSON object with a key `candidates`"),
-        ("", "it is empty"),
         ('{"candidates": 7}', "`candidates` is not a list"),
-        ('{"candidates": [{"question": "Wh', "it holds no JSON object"),
     ],
 )
 def test_an_unreadable_reply_is_asked_for_again(
@@ -488,18 +422,6 @@ def long_story(fixture: Path) -> None:
     messages[4]["content"] = "One question first. " + "I explain at length what I found. " * 90
     messages[12]["content"] = "A test of its own. " + "It covers all that was said. " * 90
     story.story_file(fixture.parent, messages=messages)
-
-
-def test_what_tools_returned_is_shortened_before_a_history_is_divided(
-    fixture: Path, script: Script
-) -> None:
-    long_story(fixture)
-    script.reply = writes(GOOD["recall"])
-    generate(fixture, "--chunk-tokens", 4_500)
-    (call,) = writing(script)
-    assert shown(call, "history") == list(range(1, 20))
-    assert call.text.count("what an old log says") < 200
-    assert call.text.count("I explain at length") == 90
 
 
 def test_a_long_history_is_asked_about_in_parts(fixture: Path, script: Script) -> None:

@@ -1,11 +1,10 @@
 """What is not asked without a model, since it has no answer or more than one."""
 
 import json
-import time
 
 import pytest
 
-from compression_eval.authoring.mechanical import about_files, mechanical
+from compression_eval.authoring.mechanical import mechanical
 from compression_eval.fixtures.banks import Probe
 from tests.authoring import story
 from tests.fixtures.building import Json, assistant, call, result, system, user
@@ -34,16 +33,6 @@ def asked(*more: Json) -> dict[str, list[str]]:
 
 def turn(identifier: str, output: str, name: str = "bash", **arguments: object) -> list[Json]:
     return [assistant("", call(identifier, name, **arguments)), result(identifier, output)]
-
-
-EDITED = turn(
-    "c1",
-    "Edited config/app.py",
-    "edit_file",
-    path="config/app.py",
-    old_string="TIMEOUT_S = 500",
-    new_string="TIMEOUT_S = 900",
-)
 
 
 def test_a_task_list_that_was_refused_does_not_count() -> None:
@@ -76,17 +65,11 @@ def test_a_task_list_is_stale_once_the_work_has_moved_on(later: list[Json], open
     assert ("tasks_open" in asked(*todo("c1", "Raise the row limit"), *later)) is open_
 
 
-REQUEST = "Compare the two drafts that lie in this folder, please."
-
-
 @pytest.mark.parametrize(
     ("path", "name", "asked_for"),
     [
         ("limits/rows.py", "parse_rows", False),
-        ("limits/all_parsers.py", "parse_rows", False),
-        ("limits/schemas.py", "parse_rows", False),
         ("limits/reader.py", "parse_rows", True),
-        ("limits/main.py", "parse_rows", False),
         ("tests/test_reader.py", "parse_rows", False),
         ("limits/reader.py", "unused_rows", False),
     ],
@@ -103,18 +86,11 @@ def test_where_a_definition_stands_is_asked_if_it_is_used_and_cannot_be_guessed(
 @pytest.mark.parametrize(
     ("later", "asked_for"),
     [
-        (("write_file", {"content": "class parse_rows:\n    x = 1\n"}), True),
         (("write_file", {"content": "x = 1\n"}), False),
         (("edit_file", {"old_string": "    pass", "new_string": "    x = 1"}), True),
         (("edit_file", {"old_string": "class parse_rows:", "new_string": "class rows:"}), False),
         (("bash", {"command": "sed -i 's/parse_rows/rows/' limits/reader.py"}), False),
-        (("bash", {"command": 'git mv limits "$NEW"'}), False),
         (("bash", {"command": "cd limits && rm -rf old"}), True),
-        (("bash", {"command": "git stash"}), False),
-        (("bash", {"command": "ls; git -C limits status | git restore -- x.py"}), True),
-        (("bash", {"command": "ls; git -C limits checkout main -- . | cat"}), False),
-        (("bash", {"command": "echo " + "x" * 19_000}), True),
-        (("bash", {"command": "echo " + "x" * 20_000 + "; rm limits/reader.py"}), False),
     ],
 )
 def test_a_definition_has_to_be_where_it_was_written(
@@ -126,18 +102,6 @@ def test_a_definition_has_to_be_where_it_was_written(
     name, arguments = later
     changed = turn("c3", "Updated", name, **({} if name == "bash" else {"path": path}), **arguments)
     assert ("file_defines" in asked(*made, *used, *changed)) is asked_for
-
-
-def test_long_sessions_and_command_lines_take_linear_time() -> None:
-    writes = (m for n in range(100) for m in written(f"w{n}", f"limits/rows{n % 8}.py"))
-    looks = (m for n in range(1_500) for m in turn(f"l{n}", "ok", command="ls; " + "ls a " * 50))
-    hostile = (m for n in range(8) for m in turn(f"h{n}", "ok", command="git " * 4_900))
-    messages = [system(), user(REQUEST), *writes, *looks, *hostile]
-    history = story.history(messages=messages, cuts=[len(messages)], cut=len(messages))
-    assert history.inventory.states
-    started = time.process_time()
-    list(about_files(history))
-    assert time.process_time() - started < 2  # a third of a second; many where it is quadratic
 
 
 def commit(identifier: str, subject: str, told: str = "") -> list[Json]:
@@ -158,12 +122,6 @@ def test_commits_are_asked_for_if_the_command_and_git_say_the_same() -> None:
 
 def written(identifier: str, path: str, output: str = "created") -> list[Json]:
     return turn(identifier, output, "write_file", path=path, content="x = 1\n")
-
-
-def test_of_many_files_those_of_a_folder_are_asked_for() -> None:
-    paths = [f"limits/part{n}.py" for n in range(3)] + [f"d{n}/x{n}.py" for n in range(6)]
-    found = asked(*(m for n, path in enumerate(paths) for m in written(f"c{n}", path)))
-    assert found == {"folder_changed": paths[:3]}
 
 
 @pytest.mark.parametrize(
@@ -191,17 +149,6 @@ def test_an_edit_that_was_taken_back_makes_the_list_unsure() -> None:
     assert "files_changed" not in asked(*there, *back)
 
 
-def test_windows_paths_are_those_of_the_project() -> None:
-    def made(n: int, name: str) -> list[Json]:
-        path = f"C:\\Users\\dev\\shop\\limits\\{name}"
-        return written(f"c{n}", path, f"File created successfully at: {path}")
-
-    plan = written("c9", "C:\\Users\\dev\\.claude\\plans\\x-heron.md")
-    entered = turn("c8", "", command="cd /c/Users/dev/shop && ls")
-    found = asked(*entered, *made(1, "rows.py"), *made(2, "columns.py"), *plan)
-    assert found["files_changed"] == ["limits/rows.py", "limits/columns.py"]
-
-
 def test_scripts_of_code_mode_are_the_call_that_they_make() -> None:
     patch = "*** Begin Patch\n*** Add File: /home/dev/shop/limits/rows.py\n+x = 1\n*** End Patch"
     script = f"const patch = {json.dumps(patch)};\ntext(await tools.apply_patch(patch));"
@@ -210,18 +157,3 @@ def test_scripts_of_code_mode_are_the_call_that_they_make() -> None:
     assert asked(*applied)["files_changed"] == ["/home/dev/shop/limits/rows.py"]
     unread = turn("c3", "{}", "exec", input="text(await tools.apply_patch(patch + more));")
     assert "files_changed" not in asked(*applied, *unread)
-
-
-def test_few_of_a_kind_are_asked() -> None:
-    made = (
-        message
-        for n, name in enumerate(("apple", "pear", "plum", "grape", "melon", "peach"))
-        for message in turn(
-            f"c{n}", "created", "write_file", path=f"limits/{name}.py",
-            content=f"class RowLimit{n}Check:\n    pass\n",
-        )
-    )  # fmt: skip
-    uses = ", ".join(f"RowLimit{n}Check()" for n in range(6))
-    used = turn("c9", "3", command=f"python -c '{uses}'")
-    kinds = [probe.origin for probe in probes(*made, *used)]
-    assert kinds.count("mechanical:file_defines") == 4

@@ -14,7 +14,6 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from compression_eval.analysis.logs import QUALIFYING
 from compression_eval.cli import main
-from compression_eval.compressors.tokens import token_counter
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.loading import load_bank
 from tests.e2e import scripted, small
@@ -186,13 +185,6 @@ def test_the_runs_are_those_of_the_task_in_a_folder_of_their_own(qualified: Qual
     assert {log.eval.task_registry_name for log in found} == {"compression_eval/compression"}
 
 
-def test_verdicts_stand_alone_on_stdout_and_progress_on_stderr(qualified: Qualified) -> None:
-    assert qualified.result.stdout.splitlines()[0].startswith("4 probes, 3 epochs")
-    assert "inspect_ai" not in qualified.result.stdout
-    for condition in ("full", "none", "tail"):
-        assert f"compression-{condition}" in qualified.result.stderr
-
-
 def test_nothing_else_in_the_bank_is_changed(qualified: Qualified) -> None:
     text = qualified.path.with_name("tiny.probes.json").read_text(encoding="utf-8")
     data = json.loads(text)
@@ -284,15 +276,6 @@ def _tokens(line: str) -> int:
     return int(line.split("calls, ")[1].split(maxsplit=1)[0].replace(",", ""))
 
 
-def test_the_dry_run_counts_what_is_sent(path: Path, script: Script) -> None:
-    lines = qualify(path, "--epochs", 1, "--dry-run").stdout.splitlines()
-    assert qualify(path, "--epochs", 1).exit_code == 0
-    for number, line in enumerate(lines[1:4]):
-        calls = script.calls[4 * number : 4 * number + 4]
-        sent = sum(token_counter().messages(call.messages) for call in calls)
-        assert _tokens(line) == pytest.approx(sent, rel=0.01)
-
-
 def test_a_probe_is_asked_at_its_own_cut(path: Path) -> None:
     cut = {**bank()["probes"][0], "cut": 4}
     small.write(path.parent, probes={"fixture": "tiny", "probes": [cut, bank()["probes"][1]]})
@@ -320,13 +303,6 @@ def test_bad_arguments_end_before_anything_is_asked(
     assert done.stderr.splitlines()[-1].startswith("Error: ")
     assert expected in done.stderr
     assert not script.calls
-
-
-def test_an_unknown_model_is_one_clean_line(path: Path) -> None:
-    done = qualify(path, model="nosuch/model")
-    assert done.exit_code == 1
-    assert done.stderr.splitlines()[-1].startswith("Error: full: the run could not start: ")
-    assert "Traceback" not in done.output
 
 
 def test_an_edit_puts_the_verdict_out_of_date(qualified: Qualified, path: Path) -> None:

@@ -18,10 +18,6 @@ def whole(message: int, *todos: Json, **arguments: object) -> Call:
 NO_TODOS: list[Json] = [
     {},
     {"todos": []},
-    {"todos": "none"},
-    {"todos": [{"content": "A", "status": "strange"}]},
-    {"todos": [{"content": 7, "status": "pending"}]},
-    {"files": [{"path": "a.py"}]},
     {"todos": [None]},
 ]
 NO_LISTS = [Call(1, "TodoWrite", arguments, "ok") for arguments in NO_TODOS]

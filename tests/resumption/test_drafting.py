@@ -157,13 +157,8 @@ def test_what_cannot_be_drafted_is_said(arguments: list[str], said: str, session
     [
         (["cd frontend", "npm test"], [], ["npm test"]),
         (["cd web && npm test", "cd web && npm test"], ["cd web && npm test"], []),
-        (["cd web", "cd /repo && npm test"], ["npm test"], []),
         (["cd api && ls && cd .. && cd web && pytest -q"], ["cd web && pytest -q"], []),
-        (["(cd svc; go test ./...)", "pytest"], ["cd svc && go test ./...", "pytest"], []),
-        (["cd a && pytest; cd ../b && pytest"], ["cd a && pytest", "cd b && pytest"], []),
         (["cd $A && pytest", "cd /elsewhere && pytest"], [], ["pytest"]),
-        (["make -C sub test"], ["make -C sub test"], []),
-        (["uv run --extra dev pytest"], ["uv run --extra dev pytest"], []),
         (["uv run --with pytest tool", "pytest --version", "make -j 2 test --help"], [], []),
     ],
 )

@@ -94,7 +94,6 @@ def why_unscored(log: EvalLog) -> str:
             ],
             {"questions": 3, "turns": 5, "solved": 1},
         ),
-        ([says("Which one?")] * 4, {"questions": 4, "turns": 4, "finished": 0}),
     ],
 )
 def test_what_an_agent_did_is_counted(
@@ -291,13 +290,6 @@ def test_without_bubblewrap_local_has_to_be_called_unsafe(
     assert "nothing stops them" in caplog.text
 
 
-def test_another_code_base_is_another_version(fixture: Path, tmp_path: Path) -> None:
-    before = resumed(fixture, agent(says("Done.")), tmp_path / "logs").eval.task_version
-    (fixture.parent.parent / "continuations/code/vendor/pool.py").write_text("DEFAULT = 1\n")
-    after = resumed(fixture, agent(says("Done.")), tmp_path / "logs").eval.task_version
-    assert before != after
-
-
 def test_an_agent_can_compress_on_the_way(
     fixture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,12 +320,9 @@ def test_an_agent_can_compress_on_the_way(
             {"sandbox": "locale"},
             r"'locale'; did you mean 'local'\? \(expected one of docker, local",
         ),
-        ({"unsafe": "no way"}, "unsafe: 'no way' is not true or false"),
         ({"unsafe": True, "sandbox": "docker"}, "unsafe: only sandbox=local"),
         ({"in_run": "yes"}, "in_run: 'yes' is not true, false, a share or a number of tokens"),
-        ({"in_run": True}, "in_run: full cannot compress while an agent works"),
         ({"probes": "x"}, "unknown task argument: probes"),
-        ({"continuations": "ghost.yaml"}, "continuations: ghost.yaml: no such file or folder"),
     ],
 )
 def test_wrong_arguments_are_refused(
@@ -363,13 +352,7 @@ def test_the_container_needs_no_network_while_it_runs() -> None:
     ("change", "expected"),
     [
         ({"solution": "true"}, "the solution fails 'the setting': the output lacks 'sessions-b'"),
-        ({"solution": "exit 3"}, "the script of the solution ended with 3"),
-        ({"violation": "echo oh; exit 3"}, "the script of the violation ended with 3: 'oh"),
         ({"solution": "sleep 9"}, "the script of the solution hangs"),
-        (
-            {"checks": [{"what": "slow", "run": "grep -q sessions-b auth/* || sleep 9"}]},
-            "'slow' hangs on the untouched code base",
-        ),
         (
             {
                 "constraints": [
@@ -382,10 +365,8 @@ def test_the_container_needs_no_network_while_it_runs() -> None:
             "'vendor/ is as it was' hangs on the violation",
         ),
         ({"violation": SOLUTION}, "the violation does not break 'vendor/ is as it was'"),
-        ({"violation": ""}, "violation: there is none to prove the constraints"),
         ({"checks": [{"what": "all", "run": "true"}]}, "the untouched code base passes 'all'"),
         ({"message": "Never touch vendor/."}, "the message gives away 'never touch vendor/'"),
-        ({"cut": 9}, "cut: 9 would part a tool call from its result"),
         (
             {"constraints": [{**TASKS["tasks"][0]["constraints"][0], "evidence": [3, 11]}]},
             "evidence [11] is not before the cut at 11",
@@ -394,7 +375,6 @@ def test_the_container_needs_no_network_while_it_runs() -> None:
             {"constraints": [{**TASKS["tasks"][0]["constraints"][0], "evidence": [3]}]},
             "'never touch vendor/' is in none of its evidence messages",
         ),
-        ({"checks": []}, "tasks[0].checks: List should have at least 1 item"),
     ],
 )
 def test_a_task_that_proves_nothing_is_named(
