@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-import compression_eval.dataset
 from compression_eval.arguments import TaskArguments
 from compression_eval.errors import DataError
 from compression_eval.fixtures.commands import pack
@@ -132,21 +131,6 @@ def test_a_parquet_file_gives_the_same_task_as_its_files(tmp_path: Path) -> None
     ]
     assert tasks[0].version == tasks[1].version
     assert [s.model_dump() for s in tasks[0].dataset] == [s.model_dump() for s in tasks[1].dataset]
-
-
-def test_a_run_on_fixtures_that_are_not_kept_in_memory(
-    scripts: Scripts, tmp_path: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compression_eval.dataset, "KEPT_MESSAGES", 15)
-    path = corpus(tmp_path, "one", "three", "two")
-    log = small.run(log_dir, path, epochs=2)
-    states = {
-        (small.record(sample).fixture, sample.epoch): small.state(sample).original_tokens
-        for sample in small.samples(log)
-    }
-    assert len(states) == 6
-    assert len(set(states.values())) == 1, "the same conversation, however it was held"
-    assert len(scripts[COMPRESSES].calls) == 6
 
 
 def test_parts_of_a_corpus_make_the_whole(tmp_path: Path) -> None:

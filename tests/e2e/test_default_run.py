@@ -1,21 +1,13 @@
 """The default, as a newcomer runs it: no model chosen, no network, nothing installed beside it."""
 
-import shutil
 from math import isnan
 from pathlib import Path
-from typing import Any
 
 import pytest
 from inspect_ai.log import EvalLog, read_eval_log
 
-from compression_eval.arguments import TaskArguments
-from compression_eval.calibration.task import CalibrationArguments, calibration_task
 from compression_eval.grading.rubric import structure
-from compression_eval.task import compression_task
 from tests.e2e import command, small
-
-REAL = command.ROOT.parent / "shared" / "samples" / "fixtures" / "real-cc-mid.json"
-"""A conversation recorded from an agent at work; it is not part of this repository."""
 
 
 def ran(log_dir: Path, *arguments: str) -> EvalLog:
@@ -62,16 +54,6 @@ def test_the_viewer_trusts_what_is_shipped_and_nothing_else(
     assert log.eval.viewer.trust_content is False
 
 
-@pytest.mark.parametrize("cut", ["auto", [0.4, 0.6, 0.8, "end"]])
-def test_ids_differ_where_the_viewer_cuts_them_off(cut: Any) -> None:
-    task = compression_task(TaskArguments(fixtures="all", compressor="full", cut=cut))
-    graded = calibration_task(CalibrationArguments(variants=True))
-    for dataset in (task.dataset, graded.dataset):
-        assert len({str(sample.id)[:20] for sample in dataset}) == len(dataset)
-    names = {small.names(sample) for sample in task.dataset}
-    assert ("cron-config/recall-price-table" in names) == (cut == "auto")
-
-
 def test_the_log_says_that_no_language_model_took_part(by_file: EvalLog) -> None:
     metadata = by_file.eval.metadata or {}
     assert by_file.eval.model == "embedded/lexical"
@@ -91,45 +73,6 @@ def test_states_are_compressed_and_none_stays_beside_the_log(by_file: EvalLog) -
         assert 0 < state.state_tokens < state.original_tokens
         assert sample.messages[-1].role == "assistant"
     assert not (Path(by_file.location).parent / "compression_states").exists()
-
-
-@pytest.mark.slow
-def test_the_task_by_name_gives_the_same_figures(by_file: EvalLog, log_dir: Path) -> None:
-    fixtures = "fixtures=[zh-log-rotation, ja-csv-import]"
-    by_name = ran(log_dir, "compression_eval/compression", "-T", fixtures, "--epochs", "1")
-    assert small.means(by_name) == pytest.approx(small.means(by_file), nan_ok=True)
-    assert by_name.eval.task_version == by_file.eval.task_version
-    assert by_name.eval.packages["compression_eval"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("scorer", "action"),
-    [
-        ("compression_eval/six_dimensions", "append"),
-        ("scorers/six_dimensions.py", "overwrite"),
-    ],
-)
-def test_a_log_can_be_graded_again(
-    scorer: str, action: str, by_file: EvalLog, tmp_path: Path
-) -> None:
-    again = tmp_path / "again.eval"
-    shutil.copy(by_file.location, again)
-    arguments = [str(again), "--scorer", scorer, "--action", action, "--overwrite"]
-    result = command.inspect(
-        ["score", *arguments, "--model-role", "grader=embedded/lexical"], tmp_path
-    )
-    assert result.code == 0, result.errors
-    scored = read_eval_log(str(again))
-    for sample, before in zip(small.samples(scored), small.samples(by_file), strict=True):
-        assert sample.scores is not None
-        assert before.scores is not None
-        first = before.scores["six_dimensions"].as_dict()
-        added = {"six_dimensions1"} if action == "append" else set()
-        kept = set(before.scores) if action == "append" else {"six_dimensions"}
-        assert set(sample.scores) == kept | added
-        latest = sample.scores["six_dimensions1" if added else "six_dimensions"].as_dict()
-        assert latest == pytest.approx(first, nan_ok=True)
 
 
 def mean_of(log: EvalLog, key: str) -> float:
@@ -159,12 +102,3 @@ def test_strategies_stand_between_the_controls(log_dir: Path) -> None:
     assert recall["full"] > recall["anchored"] > recall["tail"], recall
     assert recall["full"] > recall["regenerative"] > recall["tail"], recall
     assert recall["tail"] > recall["none"], recall
-
-
-@pytest.mark.slow
-def test_a_real_conversation_runs_by_its_path(log_dir: Path) -> None:
-    if not REAL.exists():
-        pytest.skip(f"there is no {REAL}")
-    log = ran(log_dir, "tasks/compression.py", "-T", f"fixtures={REAL}", "--epochs", "1")
-    for sample in small.samples(log):
-        assert small.state(sample).status == "ok", small.state(sample).failure

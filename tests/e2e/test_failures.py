@@ -55,19 +55,6 @@ def test_only_the_failed_states_samples_are_unscored(
     assert by_key["overall"].unscored_samples == small.PROBES
 
 
-def test_one_failed_epoch_does_not_lower_the_others(
-    scripts: Scripts, tiny: Path, log_dir: Path
-) -> None:
-    def second_fails(call: Call) -> str:
-        return "" if call.number == 1 else proper_compression(call)
-
-    scripts[COMPRESSES].reply = second_fails
-    log = small.run(log_dir, tiny)
-    means = small.means(log)
-    assert means["failed_states"] == 1
-    assert means["overall"] == 4
-
-
 def test_a_failing_compression_is_not_tried_again_by_each_probe(
     scripts: Scripts, tiny: Path, log_dir: Path
 ) -> None:
@@ -76,22 +63,6 @@ def test_a_failing_compression_is_not_tried_again_by_each_probe(
     assert len(scripts[COMPRESSES].calls) == small.EPOCHS
     assert {small.state(sample).status for sample in small.samples(log, "error")} == {"aborted"}
     assert small.means(log)["failed_states"] == small.EPOCHS
-
-
-@pytest.mark.parametrize(
-    ("reply", "status"),
-    [("", "empty"), ("x " * 4000, "not_smaller")],
-    ids=["says nothing", "longer than the history"],
-)
-def test_the_status_says_what_went_wrong(
-    reply: str, status: str, scripts: Scripts, tiny: Path, log_dir: Path
-) -> None:
-    scripts[COMPRESSES].reply = lambda _: reply
-    log = small.run(log_dir, tiny, compressor="regenerative", epochs=1)
-    for sample in small.samples(log, "error"):
-        assert small.state(sample).status == status
-        assert small.state(sample).message_count == 0
-        assert [message.role for message in sample.messages] == ["user"], "the question alone"
 
 
 @pytest.mark.usefixtures("scripts")

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import EvalLog, EvalSample
 
@@ -112,27 +111,6 @@ def test_an_answer_to_what_has_none_is_wrong(
     found = all_of_them["unanswerable"]
     assert small.values(found, "fact_retention")["fact_violations"] == 1
     assert found.target == ["(unanswerable)"]
-
-
-@pytest.mark.parametrize(("answer", "score"), [("I do not know.", 5.0), (f"It was {WRONG}.", 0.0)])
-def test_the_embedded_grader_takes_what_it_can(
-    tmp_path: Path, log_dir: Path, scripts: Scripts, answer: str, score: float
-) -> None:
-    scripts[ANSWERS].reply = lambda call: answer
-    found = run(tmp_path, log_dir, model_roles={"grader": "embedded/lexical"})
-    assert small.values(found["unanswerable"], "six_dimensions")["knowledge"] == score
-    rubric = (found["rubric"].scores or {})["six_dimensions"]
-    if score:  # not to know is 0 by rule, whoever grades
-        assert rubric.as_dict()["knowledge"] == 0
-    else:
-        assert "no criterion of knowledge" in (rubric.reason or "")
-    reference = small.values(found["reference"], "six_dimensions")
-    assert not math.isnan(reference["completeness"])
-    assert math.isnan(reference["accuracy"]) == (score == 0)
-    # A derived fact is not looked up: what is left is its reference answer.
-    derived = small.values(found["derived"], "six_dimensions")
-    assert math.isnan(derived["accuracy"]) == (score == 0)
-    assert not math.isnan(derived["completeness"])
 
 
 def test_commands_take_them(tmp_path: Path, log_dir: Path, scripts: Scripts) -> None:

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import sysconfig
-import tarfile
 import venv
 import zipfile
 from importlib.util import find_spec
@@ -104,17 +103,6 @@ def test_an_installed_package_finds_its_fixtures(
         failures = seen_by(python, tmp_path, RESUMES)["failures"]
         assert failures
         assert all(failures)
-
-
-def test_an_unpacked_sdist_finds_its_fixtures(built: dict[str, Path], tmp_path: Path) -> None:
-    with tarfile.open(built["sdist"]) as archive:
-        archive.extractall(tmp_path, filter="data")
-    (root,) = tmp_path.glob("compression_eval-*")
-    found = seen_by(sys.executable, tmp_path, PYTHONPATH=str(root))
-    assert found["fixture"] == str(root / "datasets" / "fixtures" / "zh-log-rotation.json")
-    assert (root / "datasets" / "recordings").is_dir()
-    assert (root / "tasks" / "compression.py").is_file()
-    assert not list(root.rglob("*.eval")), "a log of somebody's run"
 
 
 def test_the_wheel_holds_the_package_and_its_data_only(built: dict[str, Path]) -> None:

@@ -18,15 +18,6 @@ def test_one_goes_ahead_and_the_others_follow_together(
     assert scripts[ANSWERS].most_running == small.PROBES - 1
 
 
-def test_nobody_waits_long_for_a_first_call(
-    scripts: Scripts, tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sharing, "MAX_WAIT_SECONDS", 0.05)
-    scripts[ANSWERS].seconds = 0.3
-    small.samples(small.run(log_dir, tiny, epochs=1))
-    assert scripts[ANSWERS].most_running == small.PROBES
-
-
 def test_a_first_attempt_that_fails_lets_the_others_go_ahead(
     scripts: Scripts, tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

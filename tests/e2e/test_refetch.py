@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from inspect_ai import score
 from inspect_ai.log import EvalSample
 from inspect_ai.model import ChatMessageTool, ModelOutput
 from inspect_ai.tool import ToolCall
@@ -18,7 +17,6 @@ from compression_eval.analysis.facts import spending
 from compression_eval.arguments import TaskArguments
 from compression_eval.errors import DataError
 from compression_eval.fixtures.recording import record
-from compression_eval.grading.refetching import refetch
 from compression_eval.record import RefetchRecord
 from tests.e2e import scripted, small
 from tests.e2e.scripted import ANSWERS, GRADES, Call, Scripts
@@ -268,56 +266,18 @@ def test_files_of_an_import_are_those_that_its_calls_show(
     assert empty.error
 
 
-WRITTEN = written("/repo/a.py", "A = 1\nB = 2\n")
-SED = shell("sed -i s/1/3/ a.py")
-EDIT: Step = (
-    "edit_file",
-    {"path": "/repo/a.py", "old_string": "B = 2", "new_string": "B = 4"},
-    "edited",
-)
-PART: Step = ("read_file", {"path": "/repo/a.py", "offset": 2, "limit": 1}, "B = 2")
-WHOLE: Step = ("read_file", {"path": "/repo/a.py"}, "A = 3\nB = 2\n")
-MOVED = shell("mv b.py a.py")
-
-
-@pytest.mark.parametrize(
-    ("steps", "uncertain"),
-    [
-        ([WRITTEN, SED, WHOLE, EDIT], False),
-        ([WRITTEN, SED, PART], True),
-        ([written("/repo/b.py", "C = 5\n"), WRITTEN, MOVED], True),
-    ],
-)
-def test_a_text_is_uncertain_from_a_change_that_is_not_shown_to_the_next_whole_text(
-    tmp_path: Path, log_dir: Path, scripts: Scripts, steps: list[Step], uncertain: bool
-) -> None:
-    scripts[ANSWERS].reply = fetching(("read_file", {"path": "/repo/a.py"}))
-    path = imported(tmp_path, [*steps, written("/repo/other.py", "")])
-    small.run(log_dir, path, epochs=1, compressor="none", compressor_args={}, refetch=True)
-    (shown,) = given_out(scripts[ANSWERS])
-    assert ("uncertain" in json.loads(shown.text)) == uncertain
-
-
 # ----- hostile arguments and contents
 
 HOSTILE: list[Wanted] = [
-    ("read_message", {"number": -1}),
     ("read_message", {"number": 10**40}),
     ("read_message", {"number": "three"}),
-    ("read_message", {"number": 3, "offset": 10**40}),
-    ("read_message", {"number": 3, "offset": -5}),
     ("search_history", {"query": "\0"}),
     ("search_history", {"query": "quartz " * 100_000}),
-    ("search_history", {}),
     ("read_file", {"path": "../../../../etc/hostname"}),
-    ("read_file", {"path": "docs/../port.txt"}),
     ("read_file", {"path": "/etc/hostname"}),
     ("read_file", {"path": "outside/hostname"}),
     ("read_file", {"path": "name.txt"}),
-    ("read_file", {"path": "port.txt\0.md"}),
-    ("read_file", {"path": "x/" * 100_000}),
     ("list_files", {"folder": ".."}),
-    ("list_files", {"folder": "/"}),
     ("list_files", {"folder": "outside"}),
     ("bash", {"command": "cat port.txt"}),
 ]
@@ -419,23 +379,6 @@ def test_a_failed_first_answer_is_not_wrong_and_gets_no_second_one(
     spent = spending({"none": (samples_frame([log.location]), facts_frame([log.location]))})
     alone = spent["none"]["state alone"]
     assert (alone.answers, alone.correct) == (1, 1)
-
-
-def test_what_was_asked_in_vain_is_not_recovered(
-    tiny: Path, log_dir: Path, scripts: Scripts
-) -> None:
-    """Older logs hold second answers after a first one that failed."""
-    scripts[ANSWERS].reply = lambda call: "It is E4401." if offered(call) else "Unknown."
-    log = small.run(log_dir, tiny, epochs=1, compressor="none", compressor_args={}, refetch=True)
-    for sample in small.samples(log):
-        sample.store["ProbeRecord:sample"]["answer"]["text"] = ""
-    again = score(log, refetch(), action="overwrite", display="log")
-    graded = (only(again).scores or {})["refetch"]
-    values = small.values(only(again), "refetch")
-    assert math.isnan(values["correct_before"])
-    assert math.isnan(values["recall_before"])
-    assert values["correct_after"] == 1
-    assert (graded.metadata or {})["recovered"] == (graded.metadata or {})["still_missed"] == []
 
 
 def test_a_second_answer_that_no_grader_judged_is_no_score(

@@ -4,8 +4,6 @@ import json
 import subprocess
 import sys
 
-import pytest
-from inspect_ai.model import get_model
 from inspect_ai.util import registry_info
 
 import compression_eval._registry as registry
@@ -36,12 +34,6 @@ def test_every_export_has_its_name() -> None:
     for export, (kind, name) in NAMES.items():
         info = registry_info(getattr(registry, export))
         assert (info.type, info.name) == (kind, name)
-
-
-def test_the_embedded_model_is_known_by_name() -> None:
-    assert str(get_model("embedded/lexical")) == "embedded/lexical"
-    with pytest.raises(ValueError, match="no such model"):
-        get_model("embedded/huge")
 
 
 def imported_by(statement: str) -> set[str]:

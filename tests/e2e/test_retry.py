@@ -1,12 +1,10 @@
 """A run that dies is taken up again with the states it has; nothing is compressed twice."""
 
-import contextlib
 import shutil
 import signal
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -84,37 +82,6 @@ def test_a_retry_into_another_folder_finds_its_states_or_says_that_it_mixes_them
     assert not list(tmp_path.rglob(sharing.STATES_FOLDER)), "nothing goes on with them"
 
 
-COMMAND = """
-import runpy, sys
-from pathlib import Path
-from tests.e2e import scripted
-from tests.e2e.test_retry import counted
-
-scripted.SCRIPTS.update(scripted.proper_scripts())
-scripted.SCRIPTS["compresses"].reply = counted(Path(sys.argv.pop()))
-runpy.run_module("inspect_ai", run_name="__main__")
-"""
-
-
-@pytest.mark.slow
-def test_the_command_looks_for_states_beside_the_log_to_be_retried(
-    scripts: Scripts, tiny: Path, tmp_path: Path, log_dir: Path
-) -> None:
-    scripts[ANSWERS] = breaking_at(0)
-    first = small.run(log_dir, tiny, epochs=1, options={"fail_on_error": False})
-    count = tmp_path / "count"
-    subprocess.run(
-        [sys.executable, "-c", COMMAND, "eval-retry", f"logs/{Path(first.location).name}", count],
-        cwd=tmp_path,
-        env=command.environment(tmp_path / "elsewhere", PYTHONPATH=str(command.ROOT)),
-        check=True,
-        timeout=command.TIME_LIMIT,
-    )
-    assert not count.exists(), "nothing was compressed"
-    (path,) = command.logs(tmp_path / "elsewhere")
-    assert small.means(read_eval_log(str(path)))["overall"] == 4
-
-
 def test_a_retried_run_does_not_try_a_failed_compression_again(
     scripts: Scripts, tiny: Path, tmp_path: Path, log_dir: Path
 ) -> None:
@@ -144,17 +111,6 @@ def test_swapped_states_are_computed_anew(scripts: Scripts, tiny: Path, log_dir:
     for sample in small.samples(second):
         assert small.record(sample).fixture == small.names(sample).partition("/")[0]
     assert len(scripts[COMPRESSES].calls) > 2, "neither was believed"
-
-
-@pytest.mark.parametrize("moved", ["_PRIVATE_MODULE", "_PRIVATE_NAME"])
-def test_without_the_place_of_the_log_states_are_shared_but_not_kept(
-    moved: str, scripts: Scripts, tiny: Path, log_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sharing, moved, "inspect_ai.moved")
-    log = small.run(log_dir, tiny)
-    assert len(scripts[COMPRESSES].calls) == small.EPOCHS
-    assert small.means(log)["overall"] == 4
-    assert not list(log_dir.rglob("*.state.gz"))
 
 
 PROGRAM = """
@@ -254,65 +210,3 @@ def test_a_retry_after_an_edit_is_refused_before_any_call(
     again = eval_retry(refused, log_dir=str(log_dir), display="log")[0]
     assert again.status == "success"
     assert len(small.samples(again)) == small.PROBES
-
-
-def test_a_retry_without_a_bank_that_was_there_is_refused(
-    scripts: Scripts, tiny: Path, log_dir: Path
-) -> None:
-    other = small.write(tiny.parent, "other")
-    first = died(scripts, log_dir, tiny, other)
-    called = calls(scripts)
-    other.with_name("other.probes.json").unlink()
-    refused = eval_retry(first, log_dir=str(log_dir), display="log")[0]
-    assert refused.status == "error"
-    assert refused.error is not None
-    assert "bank of other (other.probes.json): gone" in refused.error.message
-    assert calls(scripts) == called
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of one megabyte."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("mount") is None, reason="this system has no mount")
-def test_a_run_on_a_full_disk_goes_on_once_there_is_room(
-    scripts: Scripts, tiny: Path, small_disk: Path
-) -> None:
-    ballast = small_disk / "ballast"
-    logs = small_disk / "logs"
-
-    def reply(call: Call) -> str:
-        if call.number == 4:
-            with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
-                while True:
-                    file.write(b"x" * 512)
-        return proper_answer(call)
-
-    scripts[ANSWERS].reply = reply
-    scripts[COMPRESSES].reply = random_compression
-    options = {"max_samples": 1, "log_buffer": 1, "log_realtime": True}
-    first = small.run(logs, tiny, options=options)
-    assert first.status == "error"
-    assert first.error is not None
-    assert "No space left" in first.error.message
-    assert not list(logs.rglob("*.partial"))
-    (path,) = command.logs(logs)
-    kept = [sample.id for sample in read_eval_log(str(path)).samples or []]
-    assert len(kept) == 4, "all that was done before stands in the log"
-    ballast.unlink()
-    second = eval_retry(str(path), log_dir=str(logs), display="log")[0]
-    assert len(small.samples(second)) == small.PROBES * small.EPOCHS
-    assert small.means(second)["overall"] == 4
-    assert len(scripts[COMPRESSES].calls) == small.EPOCHS, "nothing was compressed twice"

@@ -109,22 +109,6 @@ def test_so_many_failures_make_an_error(
         assert "3 of 9 samples have no grade, more than max_failed" in stored.error.message
 
 
-@pytest.mark.parametrize(("breaks", "status"), [(0, "success"), (1, "error"), (3, "error")])
-def test_a_log_without_samples_is_judged_by_its_scores(
-    breaks: int, status: str, scripts: Scripts, tiny: Path, log_dir: Path
-) -> None:
-    broken = ("error code", "source file", "be written")[:breaks]
-    scripts[GRADES].reply = lambda call: (
-        "{}" if any(part in call.text for part in broken) else proper_grading(call)
-    )
-    log = small.run(log_dir, tiny, epochs=2, max_failed=0, options={"log_samples": False})
-    stored = read_eval_log(log.location)
-    assert (log.status, stored.status, stored.samples) == (status, status, [])
-    said = {1: "1 of 3 samples have no grade", 3: "none of the 3 samples has a grade"}
-    assert said.get(breaks, "") in (log.error.message if log.error else "")
-    assert bool(stored.metadata.get("failures")) == bool(breaks)
-
-
 def test_answers_and_gradings_are_counted_where_they_failed(
     scripts: Scripts, tiny: Path, log_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -194,20 +178,3 @@ def test_names_and_tags_show_no_paths_or_texts_of_own_code(
     shown = [str(each) for it in (log, other) for each in (it.eval.task, *(it.eval.tags or ()))]
     assert {"own.py@keep", "last=4", "command=env"} <= set(shown)
     assert not [each for each in shown if "sk-live" in each or "/" in each]
-
-
-def test_a_shared_state_names_the_sample_that_made_it(
-    scripts: Scripts, tiny: Path, log_dir: Path
-) -> None:
-    del scripts
-    log = small.run(log_dir, tiny, epochs=1)
-    samples = small.samples(read_eval_log(log.location, resolve_attachments=True))
-    (maker,) = [str(sample.id) for sample in samples if small.state(sample).computed_here]
-    for sample in samples:
-        assert small.state(sample).computed_by == f"{maker}, epoch 1"
-        assert sample.scores is not None
-        if str(sample.id) != maker:
-            assert maker in str(sample.scores["compression"].explanation)
-            assert [e for e in sample.events if e.event == "info" and maker in str(e.data)], (
-                sample.events
-            )

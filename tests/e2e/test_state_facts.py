@@ -35,18 +35,6 @@ def test_each_state_is_read_once_for_all_probes(
     assert "failures" not in log.metadata
 
 
-def test_the_state_stands_before_everything_that_a_grading_does_not_share(
-    tmp_path: Path, log_dir: Path, scripts: Scripts
-) -> None:
-    small.run(log_dir, small.write(tmp_path / "data"), epochs=1, state_facts="reader")
-    first, *_, last = scripts[GRADES].calls
-    (reading,) = readings(scripts)
-    for call in (first, last):
-        shared = [message.model_dump(exclude={"id"}) for message in call.messages[:1]]
-        assert shared == [message.model_dump(exclude={"id"}) for message in reading.messages[:1]]
-        assert call.messages[1].content[0] == reading.messages[1].content[0]
-
-
 def test_a_reader_that_fails_is_told_and_costs_no_grade(
     tmp_path: Path, log_dir: Path, scripts: Scripts
 ) -> None:

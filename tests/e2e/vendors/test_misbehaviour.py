@@ -13,7 +13,7 @@ from inspect_ai.scorer import Score
 from compression_eval.grading.failures import run_failures
 from tests.e2e import small
 from tests.e2e.vendors.conftest import Setup, answer, compress, grade
-from tests.e2e.vendors.wire import Asked, Failed, Said, Speech
+from tests.e2e.vendors.wire import Failed, Said, Speech
 
 SAMPLES = small.PROBES
 
@@ -28,41 +28,6 @@ def unscored(log: EvalLog) -> list[str]:
     scores = graded(log, "error")
     assert all(isinstance(s.value, float) and math.isnan(s.value) for s in scores)
     return [score.reason or "" for score in scores]
-
-
-def is_correction(asked: Asked) -> bool:
-    """Tell a request that asks again from a first one."""
-    return any(part.role == "assistant" for part in asked.parts)
-
-
-def test_a_malformed_grading_is_asked_for_again(either: Setup, tiny: Path, log_dir: Path) -> None:
-    def careless(asked: Asked) -> str:
-        return grade(asked) if is_correction(asked) else "All fine, 5 out of 5."
-
-    either.vendor.speeches[either.grades] = careless
-    log = either.run(log_dir, tiny)
-    assert [score.as_dict()["overall"] for score in graded(log)] == [4] * SAMPLES
-    assert either.counts() == (1, SAMPLES, 2 * SAMPLES)
-    again = [asked for asked in either.vendor.of(either.grades) if is_correction(asked)]
-    assert all("All fine, 5 out of 5." in asked.text for asked in again)
-
-
-@pytest.mark.parametrize(
-    ("speech", "reason"),
-    [
-        (lambda _: "no", "grader_failed: not_json"),
-        (lambda _: Failed(400, "invalid_request_error", "no"), "grader_failed: error"),
-    ],
-    ids=["prose", "error"],
-)
-def test_a_grader_that_never_succeeds_leaves_no_score(
-    speech: Speech, reason: str, either: Setup, tiny: Path, log_dir: Path
-) -> None:
-    either.vendor.speeches[either.grades] = speech
-    log = either.run(log_dir, tiny)
-    assert all(text.startswith(reason) for text in unscored(log))
-    assert either.counts() == (1, SAMPLES, 3 * SAMPLES)
-    assert math.isnan(small.means(log)["overall"])
 
 
 def too_long(setup: Setup) -> Failed:

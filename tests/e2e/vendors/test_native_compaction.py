@@ -16,7 +16,7 @@ from tests.compressors.vendors.openai_rules import ITEM_TOKENS, OpenAIRules
 from tests.e2e import small
 from tests.e2e.scripted import Scripts
 from tests.e2e.vendors.server import serving
-from tests.e2e.vendors.wire import Asked, Failed, Vendor
+from tests.e2e.vendors.wire import Asked, Vendor
 
 GPT, CLAUDE = "gpt-5.1", "claude-sonnet-4-6"
 
@@ -102,22 +102,6 @@ def test_openai_answers_from_its_own_item_which_the_grader_is_not_shown(
     graded = [call.text for call in scripts["grades"].calls]
     assert len(graded) == small.PROBES
     assert not any('"compacted_context":' in text or "gAAA" in text for text in graded)
-
-
-@pytest.mark.parametrize("arm", ["openai-compact", "anthropic-edit"])
-def test_an_outage_of_the_endpoint_is_the_samples_error(
-    arm: str, request: pytest.FixtureRequest, log_dir: Path
-) -> None:
-    run: Run = request.getfixturevalue(f"{arm.partition('-')[0]}_run")
-    rules = run.vendor.speeches[next(iter(run.vendor.speeches))].__self__  # type: ignore[attr-defined]
-    rules.failed = Failed(401, "authentication_error", "invalid key")
-    log = run(
-        arm, options={"model_base_url": run.address, "max_retries": 0, "fail_on_error": False}
-    )
-    assert [sample.error is not None for sample in small.samples(log, "error")] == [
-        True
-    ] * small.PROBES
-    assert not list(log_dir.rglob("*.state.gz"))
 
 
 def test_another_vendors_model_cannot_answer_from_an_item(

@@ -9,7 +9,7 @@ from inspect_ai import eval_retry
 from tests.e2e import small
 from tests.e2e.scripted import COMPRESSES, ScriptedModel, Scripts
 from tests.e2e.vendors.conftest import Setup, compress, models_of
-from tests.e2e.vendors.wire import Broken, Failed, Said
+from tests.e2e.vendors.wire import Broken, Failed
 
 READS_JSON = """
 import json
@@ -98,17 +98,3 @@ def test_what_a_provider_may_pass_is_an_outage_only_where_the_provider_met_it(
         assert (sample.error is not None) == by_provider
         if not by_provider:
             assert "JSONDecodeError" in small.state(sample).failure
-
-
-@pytest.mark.parametrize("compressor", ["anchored", "codex"])
-def test_a_reply_without_choices_says_so(
-    compressor: str, either: Setup, tiny: Path, log_dir: Path
-) -> None:
-    either.vendor.speeches[either.compresses] = lambda _: Said(nothing=True)
-    budgets = {} if compressor == "codex" else small.BUDGETS
-    log = either.run(log_dir, tiny, compressor=compressor, compressor_args=budgets)
-    # Anthropic has no choices: an empty reply is one without text.
-    nothing = "the summarising model returned no text"
-    expected = nothing if either.is_anthropic else "the model's reply holds no choices"
-    failures = {small.state(sample).failure for sample in small.samples(log, "error")}
-    assert failures == {expected}
