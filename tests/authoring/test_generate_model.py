@@ -305,19 +305,6 @@ def test_what_a_reader_of_the_conversation_refuses_goes_back(
     ]
 
 
-def test_what_a_reader_refused_can_be_mended(fixture: Path, script: Script) -> None:
-    wider = candidate(QUESTION, {**fact("FER-512", 1), "any_of": ["FER 512"]})
-    script.reply = writes(
-        GOOD["recall"],
-        then=lambda call: reply(wider, GOOD["decision"]),
-        informed={QUESTION: {"answer": "FER 512"}},
-    )
-    assert generate(fixture).exit_code == 0
-    assert [probe.type for probe in bank(fixture).probes] == ["recall", "decision"]
-    assert dropped(fixture) == []
-    assert [len(asked_in(call)) for call in script.calls if is_informed(call)] == [1, 2]
-
-
 def test_what_is_guessed_without_the_conversation_is_dropped(fixture: Path, script: Script) -> None:
     blind = guesses(["FER-511", "FER-512 perhaps"], ["500 rows"], ["the weekly one"])
     script.reply = writes(*GOOD.values(), blind=blind, then=lambda call: reply())

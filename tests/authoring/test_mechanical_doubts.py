@@ -1,7 +1,5 @@
 """What is not asked without a model, since it has no answer or more than one."""
 
-import json
-
 import pytest
 
 from compression_eval.authoring.mechanical import mechanical
@@ -147,13 +145,3 @@ def test_an_edit_that_was_taken_back_makes_the_list_unsure() -> None:
     there, back = edited("c1", "LIMIT = 5", "LIMIT = 9"), edited("c2", "LIMIT = 9", "LIMIT = 5")
     assert "files_changed" in asked(*there)
     assert "files_changed" not in asked(*there, *back)
-
-
-def test_scripts_of_code_mode_are_the_call_that_they_make() -> None:
-    patch = "*** Begin Patch\n*** Add File: /home/dev/shop/limits/rows.py\n+x = 1\n*** End Patch"
-    script = f"const patch = {json.dumps(patch)};\ntext(await tools.apply_patch(patch));"
-    output = "Script completed\nWall time 0.1 seconds\nOutput:\n\n{}"
-    applied = turn("c1", output, "exec", input=script)
-    assert asked(*applied)["files_changed"] == ["/home/dev/shop/limits/rows.py"]
-    unread = turn("c3", "{}", "exec", input="text(await tools.apply_patch(patch + more));")
-    assert "files_changed" not in asked(*applied, *unread)

@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner, Result
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
-from compression_eval.analysis.logs import QUALIFYING
 from compression_eval.cli import main
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.loading import load_bank
@@ -176,13 +175,6 @@ def test_every_probe_gets_its_verdict(qualified: Qualified) -> None:
     assert (qualified.asked, qualified.graded) == (4 * 3 * 3, 0)
     assert "  2 of 4 qualify, 1 of them answered by the kept tail alone\n" in done.stdout
     assert "code      full 3/3  none 0/3  tail 0/3  qualified\n" in done.stdout
-
-
-def test_the_runs_are_those_of_the_task_in_a_folder_of_their_own(qualified: Qualified) -> None:
-    found = qualified.logs
-    assert [log.eval.task_args["compressor"] for log in found] == ["full", "none", "tail"]
-    assert all(QUALIFYING in (log.eval.tags or []) for log in found)
-    assert {log.eval.task_registry_name for log in found} == {"compression_eval/compression"}
 
 
 def test_nothing_else_in_the_bank_is_changed(qualified: Qualified) -> None:

@@ -4,10 +4,7 @@ from typing import Any
 
 import pytest
 
-from compression_eval.compressors.recorded import unsupported
-from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.state import State
-from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Fixture
 from tests.compressors.arms import compressed
@@ -102,14 +99,3 @@ def test_what_cannot_be_known_is_a_failure(compaction: dict[str, Any], reason: s
     assert state.status == "unsupported"
     assert reason in state.failure
     assert state.messages == []
-
-
-def test_what_is_known_before_a_run() -> None:
-    what = fixture({"cut": 6, "kind": "opaque"}, {"cut": 9, "summary": "x"})
-    assert unsupported(what, [9]) is None
-    assert "encrypted" in str(unsupported(what, [6, 9]))
-    with pytest.raises(DataError, match=r"nothing was recorded at message 11 of 'demo'.* at 6, 9"):
-        unsupported(what, [11])
-    with pytest.raises(DataError, match="the agent never compacted it"):
-        unsupported(fixture(), [9])
-    assert compressor_spec("anchored").unsupported(fixture(), [9]) is None

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from inspect_ai import eval as inspect_eval
 from inspect_ai.log import write_eval_log
 
 from compression_eval.analysis.frames import facts_frame, samples_frame
 from compression_eval.cli import main
-from compression_eval.errors import DataError
 from tests.e2e import small
 from tests.e2e.scripted import GRADES, Call, Scripts, is_reading, proper_grading
 
@@ -48,17 +46,6 @@ def test_a_reader_that_fails_is_told_and_costs_no_grade(
     means = small.means(log)
     assert math.isnan(means["fact_survival"])
     assert not math.isnan(means["fact_recall"])
-
-
-def test_the_embedded_grader_cannot_be_asked_to_read(tmp_path: Path, log_dir: Path) -> None:
-    fixture = small.write(tmp_path / "data")
-    with pytest.raises(DataError, match=r"state_facts: reader needs a language model.*embedded"):
-        inspect_eval(
-            small.TASK,
-            task_args={"fixtures": str(fixture), "state_facts": "reader"},
-            log_dir=str(log_dir),
-            display="log",
-        )
 
 
 def test_the_words_are_in_tables_and_frames(
@@ -106,20 +93,3 @@ def test_logs_of_older_versions_have_the_new_name_of_a_stage(tmp_path: Path, log
     assert "answered_not_found" in stages
     assert "guessed" not in stages
     assert set(samples_frame(str(older))["survival_by"]) == {"look-up"}
-
-
-@pytest.mark.usefixtures("scripts")
-def test_in_older_logs_a_models_word_has_a_key_of_its_own(tmp_path: Path, log_dir: Path) -> None:
-    log = small.run(log_dir, small.write(tmp_path / "data"), epochs=1, state_facts="reader")
-    for sample in small.samples(log):
-        score = (sample.scores or {})["fact_retention"]
-        del score.metadata["survival_by"], score.metadata["recall_by"]  # type: ignore[index]
-        value = score.as_dict()
-        score.value = value | {
-            **{f"{key}_read": value[key] for key in ("fact_recall", "fact_survival")},
-            **dict.fromkeys(("fact_recall", "fact_survival"), 0.25),
-        }
-    older = tmp_path / "older.eval"
-    write_eval_log(log, str(older))
-    columns = ["fact_recall", "fact_survival", "recall_by", "survival_by"]
-    assert samples_frame(str(older))[columns].equals(samples_frame(log.location)[columns])

@@ -131,17 +131,6 @@ def test_two_arms_with_equal_state_and_answer_ask_the_same() -> None:
         assert secret not in everything
 
 
-def test_names_of_probe_and_evidence_stay_out() -> None:
-    asked = probe(
-        id="probe-id-77",
-        expected_facts=[{"fact": "8080", "evidence": [123456]}],
-        forbidden_facts=[{"fact": "9090", "reason": "reason-text-88"}],
-    )
-    everything = "\n".join(texts(request(asked=asked).messages))
-    for secret in ("probe-id-77", "123456", "reason-text-88"):
-        assert secret not in everything
-
-
 def test_hostile_text_stays_inside_its_line() -> None:
     asked = probe(question=NASTY, expected_facts=[NASTY], reference_answer=NASTY)
     shown_message = ChatMessageUser(content=NASTY)

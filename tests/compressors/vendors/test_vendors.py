@@ -60,19 +60,6 @@ def test_openais_items_go_back_whole_to_the_model_and_to_a_later_compression(
     answered(openai, state)
 
 
-@pytest.mark.parametrize("cuts", [(), CUTS])
-def test_the_index_of_files_follows_an_encrypted_item(
-    openai: Service, cuts: tuple[int, ...]
-) -> None:
-    title = "Files of this session"
-    state = openai.compress(f"{ITEM}+artifacts", cuts=cuts)
-    assert state.status == "ok", state.failure
-    assert is_opaque(state.messages[-2])
-    assert [title in message.text for message in state.messages[-2:]] == [False, True]
-    assert not any(title in json.dumps(asked.body) for asked in openai.vendor.asked)
-    assert title in json.dumps(answered(openai, state))
-
-
 @BOTH
 def test_anthropics_summary_is_readable_and_its_cost_recorded(
     anthropic: Service, compressor: str

@@ -72,28 +72,6 @@ def test_a_hiccup_of_the_vendor_is_waited_out(setup: Setup, tiny: Path, log_dir:
 
 
 @pytest.mark.parametrize(
-    ("speech", "status"),
-    [
-        (lambda _: Said(""), "empty"),
-        (lambda _: Said(refused=True), "aborted"),
-        (lambda _: Failed(400, "invalid_request_error", "no"), "error"),
-    ],
-    ids=["says nothing", "refuses", "error"],
-)
-def test_a_compression_that_fails_is_no_low_score(
-    speech: Speech, status: str, either: Setup, tiny: Path, log_dir: Path
-) -> None:
-    either.vendor.speeches[either.compresses] = speech
-    log = either.run(log_dir, tiny)
-    assert unscored(log) == [f"compression_failed: {status}"] * SAMPLES
-    assert either.vendor.of(either.answers) == []
-    assert either.vendor.of(either.grades) == []
-    assert small.means(log)["failed_states"] == 1
-    assert all(small.state(sample).failure for sample in small.samples(log, "error"))
-    assert 1 <= len(either.vendor.of(either.compresses)) <= 2
-
-
-@pytest.mark.parametrize(
     ("said", "reason"),
     [
         (Said(""), "answer_failed: the answer is empty"),
