@@ -119,3 +119,26 @@ def test_an_early_compaction_is_worked_out_from_the_rule(tmp_path: Path) -> None
     assert 79_000 < len(shortened.text) < 81_000
     assert "tokens truncated" in shortened.text
     assert summary.text == "The summary."
+
+
+def test_where_no_history_was_kept_the_last_20_000_tokens_of_the_user_are(tmp_path: Path) -> None:
+    long = "Mind the queue. " * 2_500  # 10,000 tokens, as Codex counts them
+    built = read(
+        tmp_path,
+        HEAD,
+        *typed("The very first thing."),
+        *(each for n in range(3) for each in typed(f"{n}: {long}")),
+        line("compacted", {"message": "Summary."}),
+        message("assistant", "Going on."),
+    )
+    (compaction,) = built.fixture.recorded_compactions
+    assert compaction.state is not None
+    kept = [each if isinstance(each, int) else each.text[:2] for each in compaction.state]
+    texts = [built.fixture.messages[e].text[:2] if isinstance(e, int) else e for e in kept]
+    assert "Th" not in texts
+    assert [text for text in texts if text in ("0:", "1:", "2:")][-1] == "2:"
+    size = sum(
+        len(built.fixture.messages[e].text if isinstance(e, int) else e.text)
+        for e in compaction.state
+    )
+    assert size < 20_000 * 4 * 1.1
