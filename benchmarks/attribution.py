@@ -57,6 +57,8 @@ READ: dict[tuple[str, str, str], Stage] = {
     ("section", "cron-config", "prompts/retired/patent-filings.md"): "dropped",
     # What is left says "I'd take that down to 0.5".
     ("section", "401-debug", "checkout_timeout_s=0.5"): "unused",
+    # What is left says `delete_after_hours = 168`.
+    ("section", "zh-log-rotation", "336 小时"): "distorted",
 }
 """Right stages by corruption, fixture and fact, where letter-by-letter comparison is wrong."""
 
