@@ -396,15 +396,19 @@ class Worker:
                 self._pool.submit(int)  # now: it is started by the first call
         except (EOFError, OSError) as error:
             raise DataError(f"a process cannot be started: {plain_error(error)}") from error
-        (self._process,) = {*active_children()} - before
+        # None if it has died already, of which the first unit for it will tell.
+        self._process = next(iter({*active_children()} - before), None)
         self.running.add(self)
 
     def end(self) -> str:
         """End the process at once; returns how it ended."""
-        self._process.kill()
-        self._process.join()
+        if self._process:
+            self._process.kill()
+            self._process.join()
         self._pool.shutdown(cancel_futures=True)
         self.running.discard(self)
+        if not self._process:
+            return "as soon as it began"
         code = self._process.exitcode or 0
         return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
