@@ -135,6 +135,7 @@ def test_the_end_of_a_process_ends_the_command_cleanly_or_loses_nothing(
     workers = workers_of(process)
     begun = time.monotonic()
     if how == "a worker is killed":
+        time.sleep(0.3)  # it has begun
         workers[1].kill()
     else:
         ends = {"ctrl-c": signal.SIGINT, "sigterm": signal.SIGTERM, "killed": signal.SIGKILL}
