@@ -122,6 +122,10 @@ def test_the_end_of_a_process_ends_the_command_cleanly_or_loses_nothing(
     how: str, sessions: list[Path], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     temporary = tmp_path_factory.mktemp("tmp")
+    for number in range(12):  # so that the work takes seconds, in which the processes can be found
+        texts = [f"step {number}.{step}: file_{step}.py at {step * 7919:x}" for step in range(600)]
+        messages = [message for text in texts for message in (user(text), assistant("ok"))]
+        write_pair(Path("in"), fixture_data(name=f"long-{number}", messages=messages))
     arguments = ["import", "in", "--scrub", "default", "--jobs", "2", "--out", "out.parquet"]
     alone = tmp_path_factory.mktemp("one") / "out.parquet"
     assert run(*arguments[:-1], alone).exit_code == 0
@@ -135,7 +139,6 @@ def test_the_end_of_a_process_ends_the_command_cleanly_or_loses_nothing(
     workers = workers_of(process)
     begun = time.monotonic()
     if how == "a worker is killed":
-        time.sleep(0.3)  # it has begun
         workers[1].kill()
     else:
         ends = {"ctrl-c": signal.SIGINT, "sigterm": signal.SIGTERM, "killed": signal.SIGKILL}
