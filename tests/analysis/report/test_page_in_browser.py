@@ -1,9 +1,16 @@
 """The page in a real Chromium without network: it renders, filters, and texts stay texts."""
 
+import os
 import re
+import signal
+import socket
 import subprocess
+import sys
+import time
+from contextlib import suppress
 from html import unescape
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -79,6 +86,39 @@ def test_a_probe_opens_with_answer_facts_reasons_and_link(
         r"http://127\.0\.0\.1:7575/#/logs/[\w.+-]+\.eval/samples/sample/[\w.]+%2Ftiny%2Fnext/[12]/",
         link[1],
     )
+
+
+def test_the_printed_command_serves_the_linked_sample(
+    chromium: str, made: Path, tmp_path: Path
+) -> None:
+    dom = seen(chromium, made / "index.html", tmp_path, "#probes?arm=tail&type=recall&open=1")
+    link = re.search(r'href="http://127\.0\.0\.1:7575/([^"]+)"', body(dom))
+    command = re.search(r"<code>([^<]+inspect view[^<]+)</code>", dom)
+    assert link is not None
+    assert command is not None
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # As a user would: in a shell, in the folder of the report.
+    served = subprocess.Popen(
+        ["sh", "-c", f"{unescape(command[1])} --port {port}"],
+        cwd=made,
+        env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        address = f"http://127.0.0.1:{port}/"
+        for _ in range(120):
+            with suppress(OSError), urlopen(address, timeout=5):
+                break
+            time.sleep(0.5)
+        page = seen(chromium, address + unescape(link[1]), tmp_path)
+    finally:
+        os.killpg(served.pid, signal.SIGTERM)
+        served.wait(30)
+    assert "/tiny/code (Epoch" in page
 
 
 def test_the_page_asks_for_nothing_outside_of_it(made: Path) -> None:
