@@ -73,6 +73,8 @@ _SAME: Mapping[tuple[str, ...], Mapping[str, str]] = {
         "criteria": "graded criteria",
         "token_counter": "token counter",
         "cycles": "compressions before each question",
+        "recall_by": "who judged the facts in answers",
+        "survival_by": "who judged the facts in states",
     },
     ("unit",): {
         "fixture_digest": "fixture",
@@ -120,8 +122,7 @@ _IN_TABLES = frozenset(
 """Columns of samples that `common` keeps: it copies them, so no more than needed."""
 
 _NOT_IN_FIGURES = (
-    *("answer_cut_off", "criteria_asked", "criteria_ungraded", "refetch_recall"),
-    *("recall_by", "survival_by", "fact_agreement"),
+    *("answer_cut_off", "criteria_asked", "criteria_ungraded", "refetch_recall", "fact_agreement"),
 )
 """Columns of samples that no figure is made of."""
 

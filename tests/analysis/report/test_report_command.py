@@ -171,6 +171,20 @@ def test_a_failure_is_escaped_as_a_reason_is(logs: Path, tmp_path: Path) -> None
     assert "<figcaption>Means with 95 % intervals on these conversations. Hollow" in page
 
 
+def test_facts_judged_by_different_words_are_noted(logs: Path, tmp_path: Path) -> None:
+    read = log_of(logs, "tail")
+    for sample in read.samples or []:
+        metadata = (sample.scores or {})["fact_retention"].metadata or {}
+        metadata |= {"recall_by": "grader", "survival_by": "reader"}
+    write_eval_log(read, str(tmp_path / "read.eval"))
+    full = log_of(logs, "full").location
+    assert report(full, tmp_path / "read.eval", "--out", tmp_path / "out").exit_code == 0
+    assert figures(tmp_path / "out")["differing"] == [
+        "who judged the facts in answers: grader, look-up",
+        "who judged the facts in states: look-up, reader",
+    ]
+
+
 def test_pictures_hold_no_text_of_a_conversation(made: Path) -> None:
     for path in (made / "charts").glob("*.svg"):
         text = path.read_text("utf-8")
