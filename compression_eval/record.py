@@ -8,7 +8,7 @@ with the control ``full`` that would store the whole history twice in every samp
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -28,7 +28,7 @@ from inspect_ai.model import (
     Model,
     ModelOutput,
 )
-from inspect_ai.scorer import Score
+from inspect_ai.scorer import Score, Scorer, Target
 from inspect_ai.solver import TaskState
 from inspect_ai.util import Store, StoreModel, store_from_events
 from pydantic import (
@@ -316,6 +316,16 @@ def nothing_recorded() -> Score:
         reason="scoring_failed: no record",
         explanation="The sample's store holds no state: its solver did not get that far.",
     )
+
+
+def scoring(score: Callable[[Recorded, TaskState], Awaitable[Score]]) -> Scorer:
+    """Return a scorer that reads a sample's record; without one the sample is unscored."""
+
+    async def scored(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+        sample = read_sample(state)
+        return nothing_recorded() if sample is None else await score(sample, state)
+
+    return scored
 
 
 def recorded_in(sample: EvalSample) -> Recorded | None:

@@ -2,8 +2,6 @@
 
 import logging
 import math
-import textwrap
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -20,17 +18,10 @@ from inspect_ai.log import (
     read_eval_log_sample_summaries_async,
     write_eval_log_async,
 )
-from inspect_ai.model import GenerateConfig
 from inspect_ai.util import LimitExceededError
 
 from compression_eval.fixtures.finding_files import invoked_path
-from compression_eval.grading.failures import (
-    FAILURES,
-    RunFailures,
-    failures_by_scores,
-    run_failures,
-)
-from compression_eval.grading.scorers import MODEL_KEYS
+from compression_eval.grading.failures import FAILURES, RunFailures, run_failures
 from compression_eval.inspect_models import unknown_role
 from compression_eval.sharing import (
     enter_run,
@@ -45,9 +36,6 @@ logger = logging.getLogger(__name__)
 
 MAX_FAILED = "max_failed"
 """Key of a log's metadata: the share of samples that may stay without a grade."""
-
-MAX_WIDTH = 78
-"""Characters of a line of ours, so that it stays whole in a terminal of 80."""
 
 _QUIET_RETRIES = {429: 5}
 """Attempts that fail before a notice, by status; a rate limit passes, a missing endpoint does not.
@@ -100,19 +88,8 @@ class RunHooks(Hooks):
         again = command is not None and command.info_name == "eval-retry"
         logs = command.params.get("log_files", ()) if command and again else ()
         remember_run(data.eval_id, spec.task_id, map(_folder, logs))
-        if MAX_FAILED not in (spec.metadata or {}):
-            return
-        self._specs[data.eval_id] = spec
-        timeout = spec.model_generate_config.attempt_timeout
-        missed = [role for role, _, own in _roles(spec) if role and own.attempt_timeout is None]
-        if timeout is not None and missed:
-            logger.warning(
-                "--attempt-timeout applies to the model under test alone, not to the role %s; give "
-                "it there: --model-role '%s={model: …, attempt_timeout: %d}'",
-                " and ".join(dict.fromkeys(missed)),
-                missed[0],
-                timeout,
-            )
+        if MAX_FAILED in (spec.metadata or {}):
+            self._specs[data.eval_id] = spec
 
     async def on_model_retry(self, data: ModelRetry) -> None:
         """Let others pass a failed call; report once what is retried without end."""
@@ -125,15 +102,11 @@ class RunHooks(Hooks):
         if key in self._waited_for or bounds.max_retries is not None or bounds.timeout is not None:
             return
         self._waited_for.add(key)
-        # Inspect names the model here without its provider.
-        models = [each for each in _roles(spec) if each[1].endswith(data.model_name)]
-        who = " and ".join(dict.fromkeys(role or "the model under test" for role, _, _ in models))
         logger.warning(
-            "waiting for %s (%s): %d attempts failed with %s%s. Inspect retries without end; bound "
-            "it with --max-retries N or --timeout SECONDS, stop with Ctrl-C and go on later with "
-            "%s",
-            models[0][1] if models else data.model_name,
-            who or "role unknown",
+            "waiting for the model %s: %d attempts failed with %s%s. Inspect retries without end; "
+            "bound it with --max-retries N or --timeout SECONDS, stop with Ctrl-C and go on later "
+            "with %s",
+            data.model_name,
             data.attempt,
             data.exception_type or "an error",
             f" {data.status_code}" if data.status_code else "",
@@ -163,18 +136,10 @@ def _folder(log_file: str) -> str:
     return str(invoked_path(log_file).absolute().parent)
 
 
-def _roles(spec: EvalSpec) -> Iterator[tuple[str, str, GenerateConfig]]:
-    """Yield role, name and own settings of every model; the role of the one under test is empty."""
-    yield "", spec.model, spec.model_generate_config
-    for role, bound in (spec.model_roles or {}).items():
-        for model in bound if isinstance(bound, list) else [bound]:
-            yield role, model.model, model.config
-
-
 async def _close(log: EvalLog, *, in_eval_set: bool) -> None:
     """Report and log how a run ended; one with too many failures becomes an error."""
     summaries = await read_eval_log_sample_summaries_async(log.location)
-    failures = run_failures(summaries) if summaries else failures_by_scores(log)
+    failures = run_failures(summaries)
     if failures is None:
         return
     error = too_many_failed(failures, float((log.eval.metadata or {})[MAX_FAILED]))
@@ -206,8 +171,8 @@ async def _close(log: EvalLog, *, in_eval_set: bool) -> None:
         context.meta[__name__] = _Endings()
         context.call_on_close(context.meta[__name__])
     endings = context.meta[__name__]
-    lines_shown = [*_scores(log, failures), *lines]
-    endings.lines += [f"{name}, {log.location}", *(f"  {line}" for line in lines_shown)]
+    shown = [*(_scores(log) if failures.graded else []), *lines]
+    endings.lines += [f"{name}, {log.location}", *(f"  {line}" for line in shown)]
     endings.errors += [f"{name}: {error}"] if error else []
 
 
@@ -252,25 +217,12 @@ def _listed(failures: RunFailures) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _scores(log: EvalLog, failures: RunFailures) -> list[str]:
-    """Return the scores, which Inspect's panel cuts and some displays do not show.
-
-    Its panel has room for half of the names of scores, and writes nan for what has no score.
-    """
-    lines, missing = [], []
-    scores = log.results.scores if log.results else []
-    several = len({score.reducer for score in scores if score.reducer}) > 1
-    for score in scores:
+def _scores(log: EvalLog) -> list[str]:
+    """Return the means that have a value, since Inspect's panel cuts the names of scores."""
+    lines = []
+    for score in log.results.scores if log.results else []:
         mean, *others = [metric.value for metric in score.metrics.values()]
         if not math.isnan(mean):
             error = f" ±{others[0]:.3f}" if others else ""
-            reducer = f" ({score.reducer})" if several and score.reducer else ""
-            lines.append(f"{score.name:<22}{mean:>9.3f}{error}{reducer}")
-        elif score.name not in MODEL_KEYS:  # where no language model reads, nothing is missing
-            missing.append(score.name)
-    if not failures.graded:
-        lines = []
-    if missing:
-        why = "no graded probe asks for it" if failures.graded else failures.cause
-        lines.append(f"no value ({why}): {', '.join(dict.fromkeys(missing))}")
-    return [part for line in lines for part in textwrap.wrap(line, MAX_WIDTH)]
+            lines.append(f"{score.name:<22}{mean:>9.3f}{error}")
+    return lines

@@ -193,7 +193,7 @@ def _kind_faults(item: GradedAnswer, probe: Probe, language: Language) -> Iterat
         yield f"kind: {item.kind}, but it lacks {shorten(missing)}"
     if item.kind == "stale_value" and not any(map(answer.has_any, wrong_values(probe))):
         yield "kind: stale_value, but it has no superseded value"
-    silent = abstained(item.answer, probe, load_rubric(language).text.abstention)
+    silent = abstained(item.answer, probe, load_rubric(language).abstention)
     if silent != (item.kind == "abstention") and item.kind != "recorded":
         yield f"kind: {item.kind}, but the answer {'abstains' if silent else 'does not abstain'}"
     graded = set(item.scores) - set(_of("instruction_following"))

@@ -10,14 +10,13 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from inspect_ai.scorer import (
     Metric,
     SampleScore,
     Score,
     Scorer,
-    Target,
     Value,
     metric,
     scorer,
@@ -34,22 +33,26 @@ from compression_eval.calibration.answers import (
     sprung,
     varied_rubric,
 )
-from compression_eval.errors import DataError
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.judgement import judge
 from compression_eval.grading.panel import (
     PanelGrading,
-    PanelWarnings,
     grade_with_panel,
     graders_for,
+    warn_of,
 )
-from compression_eval.grading.request import GraderContext, GradingRequest, grading_request
+from compression_eval.grading.request import (
+    GraderContext,
+    GradingRequest,
+    GradingSettings,
+    grading_request,
+)
 from compression_eval.grading.rubric import (
     OVERALL,
     rubric_digest,
     structure,
 )
-from compression_eval.record import Recorded, nothing_recorded, read_sample
+from compression_eval.record import Recorded, scoring
 from compression_eval.text.markdown import number, table
 
 if TYPE_CHECKING:
@@ -347,17 +350,10 @@ def grader_calibration(
     Raises:
         DataError: An argument is not one of these.
     """
-    if grader_context not in get_args(GraderContext):
-        raise DataError(f"grader_context: {grader_context!r} is not one of state, none")
-    if language is not None and language not in get_args(Language):
-        raise DataError(f"language: {language!r} is not one of {', '.join(get_args(Language))}")
+    GradingSettings(grader_context=grader_context, language=language)  # refuses unknown ones
+    warned: set[str] = set()
 
-    warnings = PanelWarnings()
-
-    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
-        sample = read_sample(state)
-        if sample is None:
-            return nothing_recorded()
+    async def score(sample: Recorded, state: TaskState) -> Score:
         reference = Reference.model_validate(state.metadata)
         rubric, criteria = varied_rubric(
             sample.probe, reference.variant, language or reference.language
@@ -372,7 +368,7 @@ def grader_calibration(
             grader_context=grader_context,
         )
         panel = await grade_with_panel(request, graders_for(sample.answer.model))
-        warnings.check_panel(panel)
+        warn_of(panel, warned)
         settings: dict[str, Any] = {
             "grader_context": grader_context,
             "language": rubric.language,
@@ -380,7 +376,7 @@ def grader_calibration(
         }
         return _score(sample, reference, request, panel, settings)
 
-    return score
+    return scoring(score)
 
 
 def _score(
@@ -393,8 +389,8 @@ def _score(
     medians = {name: panel.score(name) for name in request.ids} if panel.succeeded else {}
     scores = {name: value for name, value in medians.items() if not math.isnan(value)}
     after = {
-        criterion.id: score
-        for criterion, score in judge(request, sample, panel).scores.items()
+        name: score
+        for name, score in judge(request, sample, panel).scores.items()
         if not math.isnan(score)
     }
     graders = [

@@ -156,5 +156,5 @@ def _spoiled(truth: _Truth, text: Text) -> bool:
 def _abstains(answer: str) -> bool:
     """Return whether an answer says that it does not know, in any language of the rubric."""
     rubrics = (load_rubric(language) for language in ("en", "zh", "ja"))
-    phrases = (phrase for rubric in rubrics for phrase in rubric.text.abstention.phrases)
+    phrases = (phrase for rubric in rubrics for phrase in rubric.abstention.phrases)
     return any(phrase in answer.casefold() for phrase in phrases)

@@ -4,13 +4,13 @@ import math
 import posixpath
 from dataclasses import asdict, dataclass, field
 
-from inspect_ai.scorer import Metric, Score, Scorer, Target, scorer
+from inspect_ai.scorer import Metric, Score, Scorer, scorer
 from inspect_ai.solver import TaskState
 
 from compression_eval.file_ops.naming import named_files
 from compression_eval.fixtures.banks import Probe
 from compression_eval.grading.metrics import over_conversations
-from compression_eval.record import nothing_recorded, read_sample
+from compression_eval.record import Recorded, scoring
 from compression_eval.text.markdown import escaped, table
 
 KEYS = ("artifact_precision", "artifact_recall")
@@ -120,10 +120,7 @@ def artifact_files() -> Scorer:
     are listed as made up and count against precision. Calls no model.
     """
 
-    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
-        sample = read_sample(state)
-        if sample is None:
-            return nothing_recorded()
+    async def score(sample: Recorded, _: TaskState) -> Score:
         if failure := sample.compression_failure:
             return Score.unscored(reason=failure)
         if sample.probe.type != "artifact" or not key_of(sample.probe):
@@ -133,7 +130,7 @@ def artifact_files() -> Scorer:
         findings = file_findings(sample.probe, sample.answer_text, sample.record.files)
         return _scored(findings, sample.answer_text)
 
-    return score
+    return scoring(score)
 
 
 def _not_measured(reason: str) -> Score:

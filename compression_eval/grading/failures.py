@@ -1,10 +1,10 @@
 """Count what failed in a run, from the summaries of its samples, and describe it in a line each."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from inspect_ai.log import EvalLog, EvalSampleSummary
+from inspect_ai.log import EvalSampleSummary
 
 from compression_eval.errors import one_line
 
@@ -29,6 +29,12 @@ class Failed:
     """What is counted, in the singular."""
     total: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
+
+    def add(self, reason: str | None) -> None:
+        """Count one; it failed if it has a reason."""
+        self.total += 1
+        if reason is not None:
+            self.reasons[one_line(reason, MAX_REASON) or "unknown"] += 1
 
     @property
     def count(self) -> int:
@@ -80,30 +86,15 @@ class RunFailures:
     @property
     def any(self) -> bool:
         """Whether anything failed."""
-        return (
-            self.graded < self.samples
-            or self.readings.count + self.fetchings.count + self.mixed > 0
-        )
-
-    def judge(self, step: Failed, value: object, reason: str) -> None:
-        """Count a sample's last step: a grade if it has values, else a failure of the step."""
-        step.total += 1
-        if isinstance(value, dict):
-            self.graded += 1
-        else:
-            step.reasons[reason] += 1
-
-    @property
-    def cause(self) -> str:
-        """What most samples without a grade have in common, in a few words."""
-        kinds = [self.compressions, self.answers, self.gradings, self.errors]
-        return f"{max(kinds, key=lambda kind: kind.count).kind} failed"
+        apart = self.readings.count + self.fetchings.count + self.mixed
+        return self.graded < self.samples or apart > 0
 
     def lines(self) -> list[str]:
         """Return a line for each kind; samples with errors only where there are some."""
         kinds = [self.compressions, self.answers, self.gradings, self.readings, self.fetchings]
-        shown = [kind for kind in kinds if kind.total]
-        lines = [kind.line() for kind in (*shown, *([self.errors] if self.errors.count else []))]
+        lines = [kind.line() for kind in kinds if kind.total]
+        if self.errors.count:
+            lines.append(self.errors.line())
         if self.mixed:
             which = "replicate mixes" if self.mixed == 1 else "replicates mix"
             lines.append(
@@ -124,88 +115,54 @@ def run_failures(summaries: Iterable[EvalSampleSummary]) -> RunFailures | None:
         The counts; None for a run that was not scored (``--no-score``).
     """
     failures = RunFailures()
-    states: dict[tuple[object, ...], str] = {}
-    read: dict[tuple[object, ...], str] = {}
-    ids: dict[tuple[object, ...], set[object]] = {}
+    compressed: dict[tuple[object, ...], str | None] = {}
+    read: dict[tuple[object, ...], str | None] = {}
+    states: defaultdict[tuple[object, ...], set[object]] = defaultdict(set)
     scored = False
     for summary in summaries:
         failures.samples += 1
-        failures.errors.total += 1
         scores = summary.scores or {}
-        resumed = scores.get(_RESUMED)
-        grade, state = resumed or scores.get(_GRADES), scores.get(_STATES)
+        resumed = scores.get("finishing")
+        grade, state = resumed or scores.get("six_dimensions"), scores.get("compression")
         scored = scored or grade is not None
-        if grade is None or state is None or not (about := state.metadata or {}).get("state_id"):
-            if grade is not None or summary.error or summary.limit:
-                failures.errors.reasons[_short(summary.error or summary.limit or "no record")] += 1
+        about = (state.metadata or {}) if state else {}
+        if grade is None or not about.get("state_id"):
+            ended = summary.error or summary.limit
+            failures.errors.add(None if grade is None and not ended else ended or "no record")
             continue
-        key = tuple(about.get(part) for part in ("fixture", "cut", "state_id"))
-        replicate = tuple(about.get(part) for part in ("fixture", "cut", "replicate"))
-        ids.setdefault(replicate, set()).add(about["state_id"])
+        failures.errors.add(None)
+        *place, state_id = (about.get(part) for part in ("fixture", "cut", "state_id"))
+        states[*place, about.get("replicate")].add(state_id)
         kind, _, reason = (grade.reason or "").partition(": ")
-        if kind == "answer_failed":  # there is none because of an error or a limit of the sample
+        if kind == "compression_failed":
+            compressed[*place, state_id] = str(about.get("failure") or about["status"])
+            continue
+        compressed[*place, state_id] = None
+        facts = scores.get("fact_retention")
+        if facts and (reading := facts.metadata or {}).get("state_reader"):
+            read[*place, state_id] = reading["state_reader_failure"] or None
+        unanswered = kind in ("answer_failed", "asked_to_fetch")
+        again = scores.get("refetch")
+        if again and not unanswered:
+            why = summary.error or (again.reason or "").removeprefix("refetch_failed: ")
+            failures.fetchings.add(None if isinstance(again.value, dict) else why)
+        if kind == "answer_failed":  # perhaps because of an error or a limit of the sample
             stopped = f"stopped by the {summary.limit} limit" if summary.limit else ""
             reason = summary.error or stopped or reason
-        failed = kind == "compression_failed"
-        states[key] = _short(str(about.get("failure") or about["status"])) if failed else ""
-        if failed:
-            continue
-        reading = (scores[_FACTS].metadata or {}) if _FACTS in scores else {}
-        if reading.get("state_reader"):
-            why = reading["state_reader_failure"]
-            read[key] = _short(why) if why else ""
-        again = scores.get(_REFETCH)
-        if again and kind not in _NO_ANSWER:
-            failures.fetchings.total += 1
-            if not isinstance(again.value, dict):
-                why = summary.error or (again.reason or "").removeprefix(_REFETCH_FAILED)
-                failures.fetchings.reasons[_short(why)] += 1
+        elif kind == "asked_to_fetch":
+            reason = f"asked to fetch with {reason}"
+        step = failures.gradings
         if resumed is not None:  # the work itself is scored, no answer is graded
-            failures.answers.kind = "continuation"
-            failures.judge(failures.answers, resumed.value, _short(reason or kind))
-            continue
-        failures.answers.total += 1
-        if kind in _NO_ANSWER:
-            asked = kind == "asked_to_fetch"
-            failures.answers.reasons[
-                _short(f"asked to fetch with {reason}" if asked else reason)
-            ] += 1
-            continue
-        failures.judge(failures.gradings, grade.value, _short(reason or kind))
-    for kind_of, by_state in ((failures.compressions, states), (failures.readings, read)):
-        kind_of.total = len(by_state)
-        kind_of.reasons.update(filter(None, by_state.values()))
-    failures.mixed = sum(len(each) > 1 for each in ids.values())
+            step, step.kind = failures.answers, "continuation"
+        elif unanswered:
+            step = failures.answers
+        else:
+            failures.answers.add(None)
+        graded = isinstance(grade.value, dict)
+        failures.graded += graded
+        step.add(None if graded else reason or kind)
+    for kind_of, reasons in ((failures.compressions, compressed), (failures.readings, read)):
+        for why_not in reasons.values():
+            kind_of.add(why_not)
+    failures.mixed = sum(len(each) > 1 for each in states.values())
     return failures if scored or failures.errors.count else None
-
-
-def failures_by_scores(log: EvalLog) -> RunFailures | None:
-    """Count the samples without a grade of a log that holds no samples.
-
-    Inspect counts scores after the reduction of epochs: a grade in one epoch is enough here.
-
-    Returns:
-        The counts; None for a run that was not scored.
-    """
-    results, epochs = log.results, log.eval.config.epochs or 1
-    named = {score.scorer: score for score in reversed(results.scores)} if results else {}
-    if results is None or not (leading := named.get(_RESUMED) or named.get(_GRADES)):
-        return None
-    failures = RunFailures(results.total_samples // epochs, leading.scored_samples or 0)
-    failures.errors.total = failures.samples
-    if missing := failures.samples - failures.graded:
-        failures.errors.reasons["no grade; the log keeps no samples that say why"] = missing
-    return failures
-
-
-_GRADES = "six_dimensions"
-_RESUMED = "finishing"
-_STATES = "compression"
-_FACTS = "fact_retention"
-_REFETCH = "refetch"
-_REFETCH_FAILED = "refetch_failed: "
-_NO_ANSWER = ("answer_failed", "asked_to_fetch")
-
-
-def _short(reason: str) -> str:
-    return one_line(reason, MAX_REASON) or "unknown"

@@ -1,6 +1,9 @@
 """Combine the graders' scores with mechanical rules into the final scores.
 
-What can be decided without graders overrides them: an abstention scores only for its form.
+`judge` makes a `Judgement` of the panel's gradings: an abstention scores only for its form, which
+is checked mechanically, and every other score is the graders' median. The judgement says itself how
+the log and the viewer show it. `answer_words` reads the graders' words on the facts back from a
+score, for the scorers that come after.
 """
 
 import math
@@ -26,6 +29,7 @@ from compression_eval.grading.rubric import (
     dimension_scores,
     knowledge,
     overall,
+    structure,
 )
 from compression_eval.record import Recorded
 from compression_eval.text.lookup import Text
@@ -46,8 +50,8 @@ _WIDE = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uac00-\ud7af]")
 class Judgement:
     """Everything known about one graded answer."""
 
-    scores: dict[Criterion, float]
-    """Each graded criterion's final score, 0 to 5; NaN if there is none."""
+    scores: dict[str, float]
+    """Each graded criterion's final score, 0 to 5, by its id; NaN if there is none."""
     panel: PanelGrading
     """The graders' results, before the mechanical rules."""
     abstained: bool
@@ -65,12 +69,12 @@ class Judgement:
     @property
     def ungraded(self) -> list[str]:
         """Ids of the criteria that were asked for and have no score."""
-        return [each.id for each, score in self.scores.items() if math.isnan(score)]
+        return [id_ for id_, score in self.scores.items() if math.isnan(score)]
 
     @property
     def dimensions(self) -> dict[Dimension, float]:
         """Each dimension's score, 0 to 5; NaN if it has none."""
-        return dimension_scores({each.id: score for each, score in self.scores.items()})
+        return dimension_scores(self.scores)
 
     @property
     def knowledge(self) -> float:
@@ -92,13 +96,13 @@ class Judgement:
         return {
             "criterionResults": [
                 {
-                    "criterionId": criterion.id,
+                    "criterionId": id_,
                     "score": _or_none(score),
-                    "reasoning": panel.reasoning(criterion.id),
-                    "graded": _or_none(panel.score(criterion.id)),
-                    **({"spread": _or_none(panel.spread(criterion.id))} if several else {}),
+                    "reasoning": panel.reasoning(id_),
+                    "graded": _or_none(panel.score(id_)),
+                    **({"spread": _or_none(panel.spread(id_))} if several else {}),
                 }
-                for criterion, score in self.scores.items()
+                for id_, score in self.scores.items()
             ],
             "ungraded": self.ungraded,
             "facts": [{"fact": fact, "verdict": word} for fact, word in self.facts.items()],
@@ -118,7 +122,7 @@ class Judgement:
 
 
 def _grader(grading: Grading, *, with_results: bool) -> dict[str, Any]:
-    """Return one grader's part; a single grader's results already stand beside it."""
+    """Return one grader's part; a single grader's results are in the judgement already."""
     part: dict[str, Any] = {
         "model": grading.grader,
         "parameters": grading.parameters,
@@ -188,43 +192,35 @@ def judge(request: GradingRequest, sample: Recorded, panel: PanelGrading) -> Jud
         sample: The probe and the answer.
         panel: The graders' results.
     """
-    texts, probe, answer = request.rubric.text, sample.probe, sample.answer.text
-    silent = not probe.unanswerable and abstained(answer, probe, texts.abstention)
-    form = _form(answer, probe) if silent else None
+    probe, answer = sample.probe, sample.answer
+    silent = not probe.unanswerable and abstained(answer.text, probe, request.rubric.abstention)
+
+    def final(criterion: Criterion) -> float:
+        if not silent:
+            return panel.score(criterion.id)
+        return _form(criterion, answer.text, probe)
+
+    facts = zip(request.facts, probe.expected_facts, strict=True)
+    wrong = zip(request.wrong, wrong_values(probe), strict=True)
     return Judgement(
-        scores={
-            criterion: _final(criterion, panel.score(criterion.id), form)
-            for criterion in (request.criteria if panel.succeeded else ())
-        },
+        scores={each.id: final(each) for each in (request.criteria if panel.succeeded else ())},
         panel=panel,
         abstained=silent,
-        wanted_tools=bool(sample.answer.tool_calls),
-        cut_off=sample.answer.cut_off,
-        facts={
-            fact.fact: panel.word(id_)
-            for id_, fact in zip(request.facts, probe.expected_facts, strict=True)
-        },
-        wrong={
-            forms[0]: panel.word(id_)
-            for id_, forms in zip(request.wrong, wrong_values(probe), strict=True)
-        },
+        wanted_tools=bool(answer.tool_calls),
+        cut_off=answer.cut_off,
+        facts={fact.fact: panel.word(id_) for id_, fact in facts},
+        wrong={forms[0]: panel.word(id_) for id_, forms in wrong},
     )
 
 
-def _form(answer: str, probe: Probe) -> dict[str, float]:
-    """Return the form scores of an abstention, by criterion of instruction following."""
+def _form(criterion: Criterion, answer: str, probe: Probe) -> float:
+    """Return an abstention's score: 0 on everything but the criteria of instruction following."""
+    if criterion.dimension != FORM_DIMENSION:
+        return 0.0
+    if criterion.id == "instruction_format":
+        return format_score(answer, probe.format)[0]
     kept, _ = constraint_score(answer, probe.constraint)
-    return {
-        "instruction_format": format_score(answer, probe.format)[0],
-        "instruction_constraints": math.nan if kept is None else kept,
-    }
-
-
-def _final(criterion: Criterion, score: float, form: Mapping[str, float] | None) -> float:
-    """Return the score that counts; ``form`` is that of an abstention, None of other answers."""
-    if form is None:
-        return score
-    return form[criterion.id] if criterion.dimension == FORM_DIMENSION else 0.0
+    return math.nan if kept is None else kept
 
 
 def abstained(answer: str, probe: Probe, abstention: Abstention) -> bool:
@@ -256,27 +252,24 @@ def explained(judgement: Judgement) -> str:
 
     Criteria are a list, not a table, because the viewer's narrow columns break words.
     """
-    several = len(judgement.panel.gradings) > 1
+    panel, several = judgement.panel, len(judgement.panel.gradings) > 1
+    graded = [each for each in structure().criteria if each.id in judgement.scores]
     lines = []
     for name, value in judgement.dimensions.items():
-        of_dimension = [each for each in judgement.scores if each.dimension == name]
+        of_dimension = [each for each in graded if each.dimension == name]
         if of_dimension:
             lines.append(f"- **{name} {number(value)}**")
         for each in of_dimension:
-            spread = f", spread {number(judgement.panel.spread(each.id))}" if several else ""
+            score, before = judgement.scores[each.id], panel.score(each.id)
+            spread = f", spread {number(panel.spread(each.id))}" if several else ""
+            reason = panel.reasoning(each.id)
+            if score != before and not math.isnan(score):
+                reason = f"[abstained: {number(before)} counts as {number(score)}] {reason}"
             lines.append(
-                f"  - {each.id} **{number(judgement.scores[each])}** (weight "
-                f"{each.weight:g}{spread}): {escaped(_reason(each, judgement))}"
+                f"  - {each.id} **{number(score)}** (weight {each.weight:g}{spread}): "
+                f"{escaped(reason)}"
             )
     return "\n\n".join(["\n".join(lines), *_notes(judgement)])
-
-
-def _reason(criterion: Criterion, judgement: Judgement) -> str:
-    score, graded = judgement.scores[criterion], judgement.panel.score(criterion.id)
-    reasoning = judgement.panel.reasoning(criterion.id)
-    if score == graded or math.isnan(score):
-        return reasoning
-    return f"[abstained: {number(graded)} counts as {number(score)}] {reasoning}"
 
 
 def _notes(judgement: Judgement) -> list[str]:
@@ -300,8 +293,7 @@ def _notes(judgement: Judgement) -> list[str]:
     if judgement.cut_off:
         notes.append("The answer was cut off (stop reason max_tokens): give it more --max-tokens.")
     if wrong := [value for value, word in judgement.wrong.items() if word == "stated"]:
-        values = ", ".join(escaped(value, 80) for value in wrong)
-        notes.append(f"Given as current, but superseded or forbidden: {values}.")
+        notes.append(given_as_current(wrong))
     if any(judgement.facts.values()):
         words = Counter(word or "no word" for word in judgement.facts.values())
         counts = ", ".join(f"{n} {word}" for word, n in words.items())
@@ -321,3 +313,9 @@ def _notes(judgement: Judgement) -> list[str]:
         failure = grading.failure and f", failed: {escaped(grading.detail or grading.failure)}"
         notes.append(f"Grader {n}: {escaped(grading.grader)} ({calls}{mark}{failure})")
     return notes
+
+
+def given_as_current(wrong: list[str]) -> str:
+    """Return the line that lists the wrong values that an answer gives as current."""
+    values = ", ".join(escaped(value, 80) for value in wrong)
+    return f"Given as current, but superseded or forbidden: {values}."

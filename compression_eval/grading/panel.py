@@ -1,4 +1,8 @@
-"""The graders of an answer, their gradings, and how a panel's gradings are combined."""
+"""The graders of an answer, their gradings, and how a panel's gradings are combined.
+
+Every model of the role ``grader`` grades the answer by itself (`grade`). Of a panel the median of
+each criterion counts, and the word of the majority on each fact (`PanelGrading`).
+"""
 
 import logging
 import math
@@ -46,20 +50,12 @@ class Grader:
     @property
     def embedded(self) -> bool:
         """Whether it is the embedded model, which is no language model."""
-        return self.name.split("/")[0] == EMBEDDED_PROVIDER
+        return self.name.startswith(f"{EMBEDDED_PROVIDER}/")
 
     @property
     def self_graded(self) -> bool:
         """Whether it judges its own answer; formulas cannot be partial to theirs."""
         return self.name == self.answer_model and not self.embedded
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The generation settings that its role was given, without those left to the provider."""
-        # Headers may hold credentials, and a log is shown to others.
-        return self.model.config.model_dump(
-            mode="json", exclude_none=True, exclude={"extra_headers"}
-        )
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ class Grading:
     attempts: int
     """Calls that it took."""
     parameters: dict[str, Any] = field(default_factory=dict)
-    """Generation settings of its role, to make a score reproducible."""
+    """Generation settings of its role, to make a score reproducible; without the provider's own."""
     results: dict[str, CriterionResult] = field(default_factory=dict)
     """By criterion id; empty if the grader failed."""
     failure: str = ""
@@ -90,6 +86,15 @@ class Grading:
             return self.failure
         return f"{self.failure}: {one_line(self.detail.partition(chr(10))[0], MAX_CAUSE)}"
 
+    @property
+    def overall(self) -> float:
+        """The overall score that the grader's own results give; NaN without any."""
+        return overall(dimension_scores(_known(self.results)))
+
+
+def _known(results: dict[str, CriterionResult]) -> dict[str, float]:
+    return {name: each.score for name, each in results.items() if each.score is not None}
+
 
 @dataclass(frozen=True)
 class PanelGrading:
@@ -105,15 +110,13 @@ class PanelGrading:
     @property
     def failure(self) -> str:
         """Why no grader came to a result; empty if one did."""
-        if self.succeeded:
-            return ""
-        return ", ".join(sorted({grading.cause for grading in self.gradings}))
+        causes = {grading.cause for grading in self.gradings}
+        return "" if self.succeeded else ", ".join(sorted(causes))
 
     @property
     def facts_failure(self) -> str:
         """Why graders that came to a result gave no word on the facts; empty if all did."""
-        reasons = {item.facts_failure for item in self.succeeded if item.facts_failure}
-        return ", ".join(sorted(reasons))
+        return ", ".join(sorted({item.facts_failure for item in self.succeeded} - {""}))
 
     @property
     def attempts(self) -> int:
@@ -163,21 +166,16 @@ class PanelGrading:
         largest difference, ``largest``. The scores are the graders' own, before the mechanical
         rules, which would hide that they differ.
         """
-        if len(self.succeeded) < 2:
+        gradings = self.succeeded
+        if len(gradings) < 2:
             return None
-        spreads = {name: self.spread(name) for name in self.succeeded[0].results}
-        known = {name: spread for name, spread in spreads.items() if not math.isnan(spread)}
-        if not known:
+        spreads = {name: self.spread(name) for name in gradings[0].results if self.scores(name)}
+        if not spreads:
             return None
-        worst = max(known, key=lambda name: known[name])
-        means = [mean for mean in map(_overall, self.succeeded) if not math.isnan(mean)]
+        worst = max(spreads, key=lambda name: spreads[name])
+        means = [grading.overall for grading in gradings if not math.isnan(grading.overall)]
         apart = max(means) - min(means) if len(means) > 1 else None
-        return {"overall": apart, "criterion": worst, "largest": known[worst]}
-
-
-def _overall(grading: Grading) -> float:
-    scores = {n: math.nan if r.score is None else r.score for n, r in grading.results.items()}
-    return overall(dimension_scores(scores))
+        return {"overall": apart, "criterion": worst, "largest": spreads[worst]}
 
 
 def graders_for(answer_model: str) -> list[Grader]:
@@ -198,7 +196,7 @@ async def grade_with_panel(request: GradingRequest, graders: Sequence[Grader]) -
         request: The request to send.
         graders: The graders; at least one.
     """
-    if len(graders) == 1:
+    if len(graders) == 1:  # `collect` would add a span to the transcript
         return PanelGrading((await grade(request, graders[0]),))
     return PanelGrading(tuple(await collect(*(grade(request, grader) for grader in graders))))
 
@@ -225,7 +223,7 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
         return kept.problem
 
     def correction(error: ReplyError) -> str:
-        texts = request.rubric.text.corrections
+        texts = request.rubric.corrections
         wrong: str = getattr(texts, error.problem)
         wrong = wrong.replace("{detail}", error.detail).replace("{facts}", ", ".join(facts))
         return f"{wrong} {texts.again.replace('{ids}', ', '.join(request.ids))}"
@@ -239,7 +237,11 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
         take=take,
         correction=correction,
     )
-    grading = Grading(grader.name, grader.self_graded, asked.calls, grader.parameters)
+    # Headers may hold credentials, and a log is shown to others.
+    parameters = grader.model.config.model_dump(
+        mode="json", exclude_none=True, exclude={"extra_headers"}
+    )
+    grading = Grading(grader.name, grader.self_graded, asked.calls, parameters)
     if kept is not None:
         problem = str(kept.problem or "")
         return replace(grading, results=kept.results, facts=kept.facts or {}, facts_failure=problem)
@@ -248,37 +250,30 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
     return replace(grading, failure=asked.failure.problem, detail=detail)
 
 
-class PanelWarnings:
-    """Warns once per run that a model judges its own answers, and once of each that fails."""
+def warn_of(panel: PanelGrading, warned: set[str]) -> None:
+    """Warn that a model judges its own answers, and of each grader that fails.
 
-    def __init__(self) -> None:
-        self._self_graded = False
-        self._failed: set[str] = set()
+    A run's end counts the answers that no grader could judge; a second scoring has no such end.
 
-    def check_graders(self, graders: Sequence[Grader]) -> None:
-        """Warn if a language model is among its own graders, unless that was said before."""
-        partial = [grader for grader in graders if grader.self_graded]
-        if partial and not self._self_graded:
-            self._self_graded = True
+    Args:
+        panel: The gradings of one answer.
+        warned: What was warned of before in the same run; this call adds to it.
+    """
+    for grading in panel.gradings:
+        if grading.self_graded and "self-graded" not in warned:
+            warned.add("self-graded")
             logger.warning(
                 "%s grades its own answers, which flatters them; "
                 "bind another model with --model-role grader=…",
-                partial[0].name,
+                grading.grader,
             )
-
-    def check_panel(self, panel: PanelGrading) -> None:
-        """Warn of the members that failed, unless that was said before.
-
-        A run's end counts the answers that no grader could judge; a second scoring has no such end.
-        """
-        for grading in panel.gradings:
-            if grading.failure and grading.grader not in self._failed:
-                self._failed.add(grading.grader)
-                logger.warning(
-                    "%s failed (%s) as one of %d graders; %s. "
-                    "Further failures of it are only in the scores.",
-                    grading.grader,
-                    grading.cause,
-                    len(panel.gradings),
-                    "the median is that of the others" if panel.succeeded else "there is no grade",
-                )
+        if grading.failure and grading.grader not in warned:
+            warned.add(grading.grader)
+            logger.warning(
+                "%s failed (%s) as one of %d graders; %s. "
+                "Further failures of it are only in the scores.",
+                grading.grader,
+                grading.cause,
+                len(panel.gradings),
+                "the median is that of the others" if panel.succeeded else "there is no grade",
+            )

@@ -10,7 +10,7 @@ quotation mark inside is escaped there, so no text can end its line and speak to
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from inspect_ai.model import (
     ChatMessage,
@@ -20,8 +20,10 @@ from inspect_ai.model import (
     ContentText,
 )
 
+from compression_eval.errors import DataError
 from compression_eval.facts.life import wrong_values
 from compression_eval.fixtures.banks import AnswerKey, Probe, RequestedFormat
+from compression_eval.fixtures.models import Language
 from compression_eval.grading.rubric import (
     FORM_DIMENSION,
     CriteriaMode,
@@ -36,11 +38,38 @@ GraderContext = Literal["state", "none"]
 
 
 @dataclass(frozen=True)
+class GradingSettings:
+    """The arguments of every scorer that grades.
+
+    Raises:
+        DataError: One is not among its choices.
+    """
+
+    criteria: CriteriaMode = "by_type"
+    """``by_type`` grades the criteria that fit the probe, ``all`` every one."""
+    grader_context: GraderContext = "state"
+    """``state`` shows the grader the compressed context, ``none`` does not."""
+    language: Language | None = None
+    """Of the rubric; by default that of the fixture."""
+
+    def __post_init__(self) -> None:
+        check_choice("criteria", self.criteria, get_args(CriteriaMode))
+        check_choice("grader_context", self.grader_context, get_args(GraderContext))
+        check_choice("language", self.language, (*get_args(Language), None))
+
+
+def check_choice(name: str, value: str | None, allowed: Sequence[str | None]) -> None:
+    """Refuse a value of a scorer's argument that is not among its choices."""
+    if value not in allowed:
+        raise DataError(f"{name}: {value!r} is not one of {', '.join(filter(None, allowed))}")
+
+
+@dataclass(frozen=True)
 class GradingRequest:
     """One answer to grade, and how."""
 
     rubric: Rubric
-    criteria: tuple[Criterion, ...]
+    criteria: list[Criterion]
     messages: tuple[ChatMessage, ...]
     answer: str
     """The text to grade, as the messages have it."""
@@ -91,16 +120,15 @@ def grading_request(
         "model_response": answer,
     }
     # How to grade a question of a rarer kind is said beside the JSON, in which nothing is followed.
-    texts = rubric.text.grader
-    notes = [texts.unanswerable] if probe.unanswerable else []
+    notes = [rubric.grader.unanswerable] if probe.unanswerable else []
     if probe.rubric or not (probe.expected_facts or probe.unanswerable):
-        notes.append(texts.free_text)
+        notes.append(rubric.grader.free_text)
     content: list[Content] = [ContentText(text="\n".join([one_line_json(question), *notes]))]
     if grader_context == "state" and state.readable:
         content.insert(0, shown)
     return GradingRequest(
         rubric=rubric,
-        criteria=tuple(criteria),
+        criteria=criteria,
         messages=(system, ChatMessageUser(content=content)),
         answer=answer,
         prefix_key=f"grade:{rubric.language}:{state.state_id}",
@@ -125,7 +153,7 @@ def shared_beginning(
         rubric: The rubric in the language to grade in.
         context: The messages of the state.
     """
-    system = f"{rubric.text.grader.instructions}\n{rubric.as_text()}"
+    system = f"{rubric.grader.instructions}\n{rubric.as_text()}"
     shown = one_line_json({"compacted_context": render_messages(context)})
     return ChatMessageSystem(content=system), ContentText(text=shown, cache_breakpoint=True)
 

@@ -12,9 +12,8 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
-from typing import Annotated, Literal, Self, TypeVar, get_args
+from typing import Annotated, Literal, Self, TypeVar
 
 import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
@@ -66,8 +65,8 @@ Phrases = Annotated[tuple[Phrase, ...], Field(min_length=1)]
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-class CriterionStructure(Strict):
-    """What a criterion is in every language."""
+class Criterion(Strict):
+    """A criterion, but for its words."""
 
     id: Phrase
     dimension: Dimension
@@ -89,7 +88,7 @@ class Structure(Strict):
     """The criteria and dimensions, in the order in which tables show them."""
 
     dimensions: list[Dimension]
-    criteria: list[CriterionStructure]
+    criteria: list[Criterion]
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
@@ -164,8 +163,8 @@ class Abstention(Strict):
     """Words that say so when they are the whole answer."""
 
 
-class RubricText(Strict):
-    """One language's texts."""
+class Rubric(Strict):
+    """The rubric in the words of one language."""
 
     language: Language
     dimensions: dict[Dimension, Phrase]
@@ -175,26 +174,6 @@ class RubricText(Strict):
     state_reader: StateReaderText
     abstention: Abstention
 
-
-@dataclass(frozen=True)
-class Criterion:
-    """One criterion of the rubric in one language."""
-
-    id: str
-    dimension: Dimension
-    weight: float
-    """Share of its dimension, 0 to 1."""
-    text: CriterionText
-
-
-@dataclass(frozen=True)
-class Rubric:
-    """The whole rubric in one language."""
-
-    language: Language
-    criteria: tuple[Criterion, ...]
-    text: RubricText
-
     def criteria_for(self, probe: Probe, mode: CriteriaMode = "by_type") -> list[Criterion]:
         """Return the criteria that an answer to ``probe`` is graded on, in the rubric's order.
 
@@ -203,19 +182,18 @@ class Rubric:
             mode: ``by_type`` for those that fit the probe's type and of which its answer key has
                 something; ``all`` for every criterion.
         """
-        fitting = {each.id for each in structure().criteria if mode == "all" or each.fits(probe)}
-        return [criterion for criterion in self.criteria if criterion.id in fitting]
+        return [each for each in structure().criteria if mode == "all" or each.fits(probe)]
 
     def as_text(self) -> str:
         """Return all criteria as the grader reads them, whatever it is asked to grade."""
-        lines = [self.text.grader.rubric_heading]
-        for criterion in self.criteria:
-            dimension = self.text.dimensions[criterion.dimension]
+        lines = [self.grader.rubric_heading]
+        for criterion in structure().criteria:
+            text = self.criteria[criterion.id]
             lines += [
-                f"- {criterion.id} [{dimension}] {criterion.text.question}",
-                f"  0: {criterion.text.score_0}",
-                f"  3: {criterion.text.score_3}",
-                f"  5: {criterion.text.score_5}",
+                f"- {criterion.id} [{self.dimensions[criterion.dimension]}] {text.question}",
+                f"  0: {text.score_0}",
+                f"  3: {text.score_3}",
+                f"  5: {text.score_5}",
             ]
         return "\n".join(lines)
 
@@ -234,46 +212,26 @@ def load_rubric(language: Language = "en") -> Rubric:
         language: ``en``, ``zh`` or ``ja``.
 
     Raises:
-        DataError: There is no rubric in that language, or its files do not fit together.
+        DataError: Its file is not what it must be.
     """
-    name = _language_file(language)
-    text = _read(name, RubricText)
-    if set(text.criteria) != {criterion.id for criterion in structure().criteria}:
-        raise DataError(f"{name}: criteria: must be exactly those of {_STRUCTURE}")
-    if set(text.dimensions) != set(structure().dimensions):
-        raise DataError(f"{name}: dimensions: must be exactly those of {_STRUCTURE}")
-    if text.language != language:
-        raise DataError(f"{name}: language: must be {language}, as the file's name says")
-    criteria = tuple(
-        Criterion(item.id, item.dimension, item.weight, text.criteria[item.id])
-        for item in structure().criteria
-    )
-    return Rubric(language=language, criteria=criteria, text=text)
+    rubric = _read(f"{language}.yaml", Rubric)
+    if set(rubric.criteria) != {criterion.id for criterion in structure().criteria}:
+        raise DataError(f"{language}.yaml: criteria: must be exactly those of {_STRUCTURE}")
+    if set(rubric.dimensions) != set(structure().dimensions):
+        raise DataError(f"{language}.yaml: dimensions: must be exactly those of {_STRUCTURE}")
+    return rubric
 
 
 def rubric_digest(language: Language = "en") -> str:
     """Return a SHA-256, in hex, of the criteria, their weights and what graders are shown."""
-    shown = load_rubric(language).text.model_dump_json(exclude={"abstention"})
+    shown = load_rubric(language).model_dump_json(exclude={"abstention"})
     return hashlib.sha256(f"{structure().model_dump_json()}\0{shown}".encode()).hexdigest()
 
 
-def _language_file(language: Language) -> str:
-    if language not in get_args(Language):
-        raise DataError(
-            f"language: there is no rubric in {language!r}; expected one of "
-            f"{', '.join(get_args(Language))}"
-        )
-    return f"{language}.yaml"
-
-
-@functools.cache
-def _source(name: str) -> str:
-    return (files(__package__) / "rubric" / name).read_text(encoding="utf-8")
-
-
 def _read(name: str, model: type[ModelT]) -> ModelT:
+    source = (files(__package__) / "rubric" / name).read_text(encoding="utf-8")
     try:
-        return model.model_validate(yaml.safe_load(_source(name)))
+        return model.model_validate(yaml.safe_load(source))
     except ValidationError as error:
         raise DataError(describe_validation_error(f"rubric/{name}", error)) from error
 
@@ -299,10 +257,7 @@ def dimension_scores(criterion_scores: Mapping[str, float]) -> dict[Dimension, f
         if not math.isnan(score):
             totals[criterion.dimension] += criterion.weight * score
             weights[criterion.dimension] += criterion.weight
-    return {
-        dimension: totals[dimension] / weights[dimension] if weights[dimension] else math.nan
-        for dimension in structure().dimensions
-    }
+    return {name: totals[name] / weight if weight else math.nan for name, weight in weights.items()}
 
 
 def overall(dimensions: Mapping[Dimension, float]) -> float:

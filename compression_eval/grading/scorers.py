@@ -13,11 +13,16 @@ import anyio
 from inspect_ai.scorer import Metric, Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState
 
-from compression_eval.errors import DataError
 from compression_eval.facts.life import FactFinding, age_group, follow_facts
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.failures import NO_KNOWLEDGE
-from compression_eval.grading.judgement import AnswerWords, answer_words, explained, judge
+from compression_eval.grading.judgement import (
+    AnswerWords,
+    answer_words,
+    explained,
+    given_as_current,
+    judge,
+)
 from compression_eval.grading.metrics import (
     NO_VERDICT,
     REGION,
@@ -28,8 +33,13 @@ from compression_eval.grading.metrics import (
     panel_agreement,
     ungraded_criteria,
 )
-from compression_eval.grading.panel import Grader, PanelWarnings, grade_with_panel, graders_for
-from compression_eval.grading.request import GraderContext, grading_request
+from compression_eval.grading.panel import Grader, grade_with_panel, graders_for, warn_of
+from compression_eval.grading.request import (
+    GraderContext,
+    GradingSettings,
+    check_choice,
+    grading_request,
+)
 from compression_eval.grading.rubric import (
     KNOWLEDGE,
     OVERALL,
@@ -44,17 +54,8 @@ from compression_eval.grading.state_reader import (
     StateQuestion,
     StateReading,
 )
-from compression_eval.record import (
-    AskedProbe,
-    Recorded,
-    StateRecord,
-    nothing_recorded,
-    read_sample,
-)
+from compression_eval.record import AskedProbe, Recorded, StateRecord, scoring
 from compression_eval.text.markdown import escaped, number, yes_no
-
-COMPRESSION_KEYS = ("tokens_removed", "tokens_retained", "failed_states")
-"""Keys of the score of `compression`, on every sample that has a record."""
 
 MODEL_KEYS = ("fact_violations", "fact_agreement")
 """Keys whose values only a language model can give; NaN where none was asked."""
@@ -84,10 +85,7 @@ def compression() -> Scorer:
     ``failed_states`` is 1 for a failed compression and 0 otherwise.
     """
 
-    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
-        sample = read_sample(state)
-        if sample is None:
-            return nothing_recorded()
+    async def score(sample: Recorded, _: TaskState) -> Score:
         record, compressed = sample.record, sample.state
         removed = math.nan
         if compressed.original_tokens:
@@ -115,7 +113,7 @@ def compression() -> Scorer:
             },
         )
 
-    return score
+    return scoring(score)
 
 
 def _compression_explained(state: StateRecord, removed: float) -> str:
@@ -175,14 +173,10 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
     Raises:
         DataError: The argument is none of these.
     """
-    if state_facts is not None:
-        _check("state_facts", state_facts, get_args(StateFacts))
+    check_choice("state_facts", state_facts, (*get_args(StateFacts), None))
     readings = SharedReadings()
 
-    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
-        sample = read_sample(state)
-        if sample is None:
-            return nothing_recorded()
+    async def score(sample: Recorded, state: TaskState) -> Score:
         reading, made_here = await _reading(sample, state_facts, readings)
         # A looping model's answer can be very long.
         words = answer_words(state.scores)
@@ -208,11 +202,7 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
             return Score.unscored(reason=failure, explanation=text, metadata=metadata)
         return Score(
             value={
-                "fact_recall": (
-                    _share_of_known([finding.in_answer_read for finding in findings])
-                    if words.by_model
-                    else _share([finding.in_answer for finding in findings])
-                ),
+                "fact_recall": recall(findings, words),
                 "fact_survival": (
                     _share_of_known([finding.in_state_read for finding in findings])
                     if read
@@ -227,7 +217,7 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
             metadata=metadata,
         )
 
-    return score
+    return scoring(score)
 
 
 async def _reading(
@@ -265,7 +255,7 @@ def _findings(
 
 
 def _facts_explained(
-    findings: Sequence[FactFinding], wrong: Sequence[str] | None, cut: int, note: str = ""
+    findings: Sequence[FactFinding], wrong: list[str] | None, cut: int, note: str = ""
 ) -> str:
     """Return a line per fact, the totals, and the wrong values that the answer gives.
 
@@ -279,8 +269,7 @@ def _facts_explained(
         f"by age: {_counted(map(age_group, ages))}.",
     ]
     if wrong:
-        values = ", ".join(escaped(value, 80) for value in wrong)
-        parts.append(f"Given as current, but superseded or forbidden: {values}.")
+        parts.append(given_as_current(wrong))
     if note:
         known = [finding.agreed for finding in findings if finding.agreed is not None]
         if known:
@@ -327,6 +316,13 @@ def _reader_note(reading: StateReading, *, made_here: bool) -> str:
     return f"State read by {reader} ({calls}{'' if made_here else ' of another sample'})."
 
 
+def recall(findings: Sequence[FactFinding], words: AnswerWords) -> float:
+    """Return the share of facts that an answer states: by a language model's word, else look-up."""
+    if words.by_model:
+        return _share_of_known([finding.in_answer_read for finding in findings])
+    return _share([finding.in_answer for finding in findings])
+
+
 def _share(known: list[bool | None]) -> float:
     """Return the share of ``True``; NaN if anything is not known, because it would be a guess."""
     if not known or any(item is None for item in known):
@@ -364,55 +360,35 @@ def six_dimensions(
     with a reason; none of them is ever a low score. Values that were not graded are NaN.
 
     Args:
-        criteria: ``by_type`` grades the criteria that fit the probe, ``all`` every one.
-        grader_context: ``state`` shows the grader the compressed context, ``none`` does not.
-        language: Language of the rubric; by default that of the fixture.
+        criteria: See `GradingSettings`; likewise the following two.
+        grader_context: What of the state graders are shown.
+        language: Of the rubric.
 
     Raises:
-        DataError: An argument is not one of these.
+        DataError: An argument is not among its choices.
     """
-    _check("criteria", criteria, get_args(CriteriaMode))
-    _check("grader_context", grader_context, get_args(GraderContext))
-    if language is not None:
-        _check("language", language, get_args(Language))
-    warnings = PanelWarnings()
+    settings = GradingSettings(criteria, grader_context, language)
+    warned: set[str] = set()
 
-    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
-        sample = read_sample(state)
-        if sample is None:
-            return nothing_recorded()
-        graders = graders_for(sample.answer.model)
-        warnings.check_graders(graders)
-        return await grade_answer(
-            sample,
-            graders,
-            criteria=criteria,
-            grader_context=grader_context,
-            language=language,
-            warnings=warnings,
-        )
+    async def score(sample: Recorded, _: TaskState) -> Score:
+        return await grade_answer(sample, graders_for(sample.answer.model), settings, warned)
 
-    return score
+    return scoring(score)
 
 
 async def grade_answer(
     sample: Recorded,
     graders: Sequence[Grader],
-    *,
-    criteria: CriteriaMode = "by_type",
-    grader_context: GraderContext = "state",
-    language: Language | None = None,
-    warnings: PanelWarnings | None = None,
+    settings: GradingSettings,
+    warned: set[str] | None = None,
 ) -> Score:
     """Have a panel of graders judge an answer.
 
     Args:
         sample: The answer with its state and probe, as a log holds it.
         graders: The graders; at least one.
-        criteria: As of `six_dimensions`; likewise the following two.
-        grader_context: What of the state graders are shown.
-        language: Of the rubric.
-        warnings: Warns of members of the panel that fail.
+        settings: How they grade.
+        warned: As of `warn_of`; without it nobody is warned.
 
     Returns:
         The score; without a value, and with a reason, where something failed.
@@ -420,26 +396,26 @@ async def grade_answer(
     if failure := sample.compression_failure or sample.answer_failure:
         detail = sample.state.failure if sample.compression_failure else sample.answer.failure
         return Score.unscored(reason=failure, explanation=detail or failure)
-    rubric = load_rubric(language or sample.record.language)
+    rubric = load_rubric(settings.language or sample.record.language)
     answer = sample.answer.text
     request = grading_request(
         rubric=rubric,
-        criteria=rubric.criteria_for(sample.probe, criteria),
+        criteria=rubric.criteria_for(sample.probe, settings.criteria),
         probe=sample.probe,
         answer=answer,
         state=sample.state,
         context=sample.context,
-        grader_context=grader_context,
-        mode=criteria,
+        grader_context=settings.grader_context,
+        mode=settings.criteria,
     )
     panel = await grade_with_panel(request, graders)
-    if warnings is not None:
-        warnings.check_panel(panel)
+    if warned is not None:
+        warn_of(panel, warned)
     judgement = await anyio.to_thread.run_sync(judge, request, sample, panel)
     metadata = judgement.metadata(
         {
-            "criteria": criteria,
-            "grader_context": grader_context,
+            "criteria": settings.criteria,
+            "grader_context": settings.grader_context,
             "language": rubric.language,
             "rubric_digest": rubric_digest(rubric.language),
         }
@@ -452,12 +428,9 @@ async def grade_answer(
         failure = NO_KNOWLEDGE if math.isnan(judgement.knowledge) else ""
     if failure:
         return Score.unscored(reason=failure, answer=answer, explanation=text, metadata=metadata)
+    scores = [(KNOWLEDGE, judgement.knowledge), (OVERALL, judgement.overall)]
     return Score(
-        value={
-            KNOWLEDGE: round(judgement.knowledge, 3),
-            OVERALL: round(judgement.overall, 3),
-            **{name: round(value, 3) for name, value in judgement.dimensions.items()},
-        },
+        value={name: round(value, 3) for name, value in (*scores, *judgement.dimensions.items())},
         answer=answer,
         explanation=text,
         metadata=metadata,
@@ -483,8 +456,3 @@ def qualification() -> Scorer:
         )
 
     return score
-
-
-def _check(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise DataError(f"{name}: {value!r} is not one of {', '.join(allowed)}")

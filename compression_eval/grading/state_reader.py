@@ -191,7 +191,7 @@ def _request(rubric: Rubric, context: Sequence[ChatMessage], batch: _Batch) -> l
         )
         asked["expected_facts"].append({"factId": id_, "fact": fact, "also_accepted": others})
     data = one_line_json({"facts_to_find": list(questions.values())})
-    text = f"{rubric.text.state_reader.instructions}\n{data}"
+    text = f"{rubric.state_reader.instructions}\n{data}"
     return [system, ChatMessageUser(content=[shown, ContentText(text=text)])]
 
 
@@ -227,7 +227,7 @@ class _Reading:
     def __init__(self, rubric: Rubric, passages: "_Passages", ids: Sequence[str]) -> None:
         self.words: dict[str, StateFinding] = {}
         """By fact id; empty as long as no reply could be read."""
-        self._texts = rubric.text.state_reader
+        self._texts = rubric.state_reader
         self._passages = passages
         self._open = list(ids)
         self._asked_again = False

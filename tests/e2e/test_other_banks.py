@@ -69,7 +69,7 @@ def test_a_grader_is_told_what_each_asks_for(
 ) -> None:
     scripts[ANSWERS].reply = lambda call: "I do not know."
     found = run(tmp_path, log_dir, state_facts="reader")
-    texts = load_rubric().text.grader
+    texts = load_rubric().grader
     told: dict[str, str] = {}
     truths: dict[str, dict[str, Any]] = {}
     for call in scripts[GRADES].calls:

@@ -129,6 +129,19 @@ def test_what_was_missed_is_recovered_and_counted(
     assert fetched.fetched_tokens > 0
 
 
+def test_where_a_language_model_graded_no_look_up_stands_in_for_its_word(
+    tiny: Path, log_dir: Path, scripts: Scripts
+) -> None:
+    scripts[ANSWERS].reply = fetching(("read_message", {"number": 3}))
+    scripts[GRADES].reply = lambda call: scripted.grading(scripted.criteria_in(call.text), [], 4)
+    log = small.run(log_dir, tiny, epochs=1, compressor="none", compressor_args={}, refetch=True)
+    values = small.values(only(log), "refetch")
+    assert values["knowledge_after"] == 4
+    assert [name for name, value in values.items() if math.isnan(value)] == [
+        *("recall_before", "recall_after", "correct_before", "correct_after")
+    ]
+
+
 # ----- nothing from behind the cut
 
 

@@ -31,5 +31,5 @@ SPOKEN: list[tuple[Language, str]] = [
 def test_only_saying_nothing_or_not_to_know_is_an_abstention(
     language: Language, answer: str
 ) -> None:
-    found = abstained(answer, probe(), load_rubric(language).text.abstention)
+    found = abstained(answer, probe(), load_rubric(language).abstention)
     assert found == ((language, answer) in SILENT)

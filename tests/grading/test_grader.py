@@ -52,7 +52,7 @@ def test_an_unusable_reply_is_sent_back_with_what_was_wrong(
     assert isinstance(echo, ChatMessageAssistant)
     assert echo.text == missing
     assert isinstance(correction, ChatMessageUser)
-    wanted = load_rubric(language).text.corrections.missing.replace("{detail}", ids()[-1])
+    wanted = load_rubric(language).corrections.missing.replace("{detail}", ids()[-1])
     assert wanted in correction.text
     assert ", ".join(ids()) in correction.text
 
@@ -123,7 +123,7 @@ def test_unusable_facts_are_asked_for_again(tmp_path: Path, language: Language) 
     score = grade_once(tmp_path, grader, language)
     assert len(grader.requests) == 2
     correction = grader.requests[1][-1].text
-    said = load_rubric(language).text.corrections.facts
+    said = load_rubric(language).corrections.facts
     assert said.replace("{detail}", "missing: f2").replace("{facts}", "f1, f2, w1") in correction
     assert values(score)["overall"] == 2
     metadata = score.metadata or {}
