@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from compression_eval.analysis.arms import decisive
 from compression_eval.analysis.facts import rows_of_sample
 from compression_eval.fixtures.digests import digest
 from compression_eval.grading.failures import NO_KNOWLEDGE
-from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, knowledge, structure
+from compression_eval.grading.rubric import KNOWLEDGE, OVERALL, gradings, knowledge, structure
 from compression_eval.inspect_models import input_tokens
 from compression_eval.record import Recorded, SampleRecord, recorded_in
 
@@ -29,11 +28,12 @@ SETUP = ("criteria", "grader_context", "language", "rubric_digest")
 """Settings of a grading, by their names in a score's metadata."""
 
 _RUBRIC = "six_dimensions"
-_GRADINGS = re.compile(r"six_dimensions-?(\d*)")
-"""Names of the rubric's scores in a log: with a number those of gradings that were appended."""
 
 SCORES: tuple[str, ...] = (KNOWLEDGE, OVERALL, *structure().dimensions)
 """Values of a grading, 0 to 5."""
+_DECIDES = {"recall": "grader", "survival": "reader"}
+"""The language model whose word a share of facts is, if one was asked."""
+
 PANEL = "panel"
 """What the graders came to together, in the place of a grader's name."""
 
@@ -64,12 +64,7 @@ class Seen:
     @cached_property
     def gradings(self) -> list[Score]:
         """The rubric's scores: the first, and those appended later."""
-        by_number = {
-            int(match[1] or 0): score
-            for name, score in (self.sample.scores or {}).items()
-            if (match := _GRADINGS.fullmatch(name))
-        }
-        return [by_number[number] for number in sorted(by_number)]
+        return gradings(self.sample.scores)
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -191,20 +186,37 @@ def _criteria_count(seen: Seen, *, ungraded: bool = False) -> Value:
     return len(without if ungraded else results) if results else None
 
 
-def _fact_share(seen: Seen, key: str) -> Value:
-    """Return a share of facts; in older logs a language model's word has a key of its own."""
-    read = seen.score("fact_retention", f"{key}_read")
-    return seen.score("fact_retention", key) if read is None else read
+def _fact_share(seen: Seen, name: str) -> Value:
+    """Return a share of facts by the word of whoever decides; None if that one failed.
+
+    Older logs have the look-up's share, and a language model's under a key of its own.
+    """
+    key = f"fact_{name}"
+    old = _fact_values(seen).keys() >= {f"{key}_read"} and _fact_share_by(seen, name) != "look-up"
+    return seen.score("fact_retention", f"{key}_read" if old else key)
 
 
-def _fact_share_by(seen: Seen, key: str, model: str) -> Value:
+def _fact_share_by(seen: Seen, name: str) -> Value:
     """Return whose word a share of facts is; None where facts were not scored."""
-    score = (seen.sample.scores or {}).get("fact_retention")
-    if score is None or not isinstance(score.value, dict):
+    values = _fact_values(seen)
+    if not values:
         return None
-    old_key = f"fact_{key.removesuffix('_by')}_read"
-    told = (score.metadata or {}).get(key)
-    return cast(Value, told or (model if number(score, old_key) is not None else "look-up"))
+    metadata = (seen.sample.scores or {})["fact_retention"].metadata or {}
+    if told := metadata.get(f"{name}_by"):
+        return cast(Value, told)
+    if f"fact_{name}_read" not in values:
+        return "look-up"
+    # Whoever was asked has decided, although it may have failed on this sample.
+    models = [metadata.get("state_reader")]
+    if name == "recall":
+        models = [grader.get("model") for grader in seen.settings.get("graders") or ()]
+    asked = any(model and not str(model).startswith("embedded/") for model in models)
+    return _DECIDES[name] if asked else "look-up"
+
+
+def _fact_values(seen: Seen) -> Mapping[str, Any]:
+    score = (seen.sample.scores or {}).get("fact_retention")
+    return score.value if score and isinstance(score.value, dict) else {}
 
 
 def _probe_digest(record: SampleRecord) -> Value:
@@ -241,10 +253,10 @@ SAMPLE_COLUMNS: dict[str, Read] = {
     "failure": lambda seen: seen.failure,
     "scored": lambda seen: not seen.failure,
     **{name: _scored(_RUBRIC, name) for name in SCORES},
-    "fact_recall": lambda seen: _fact_share(seen, "fact_recall"),
-    "fact_survival": lambda seen: _fact_share(seen, "fact_survival"),
-    "recall_by": lambda seen: _fact_share_by(seen, "recall_by", "grader"),
-    "survival_by": lambda seen: _fact_share_by(seen, "survival_by", "reader"),
+    "fact_recall": lambda seen: _fact_share(seen, "recall"),
+    "fact_survival": lambda seen: _fact_share(seen, "survival"),
+    "recall_by": lambda seen: _fact_share_by(seen, "recall"),
+    "survival_by": lambda seen: _fact_share_by(seen, "survival"),
     **{name: _scored("fact_retention", name) for name in ("fact_violations", "fact_agreement")},
     "abstained": _setting("abstained"),
     "criteria_asked": _criteria_count,

@@ -27,6 +27,7 @@ from compression_eval.grading.rubric import (
     Criterion,
     Dimension,
     dimension_scores,
+    gradings,
     knowledge,
     overall,
     structure,
@@ -37,9 +38,6 @@ from compression_eval.text.markdown import escaped, number
 
 MAX_ABSTENTION = 600
 """An answer with more characters (in Latin script) says more than that it does not know."""
-
-SIX_DIMENSIONS = re.compile(r"six_dimensions-?(\d*)")
-"""Names of the scorer in a log: its own, and with a number those of gradings that were appended."""
 
 _EDGES = " \t\r\n.!?。！？…*_`'\"「」“”()（）{}[]"
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
@@ -170,12 +168,8 @@ def answer_words(scores: Mapping[str, Score] | None) -> AnswerWords:
     Args:
         scores: As in `TaskState.scores`.
     """
-    gradings = {
-        int(match[1] or 0): score
-        for name, score in (scores or {}).items()
-        if (match := SIX_DIMENSIONS.fullmatch(name))
-    }
-    metadata = (gradings[max(gradings)].metadata or {}) if gradings else {}
+    found = gradings(scores)
+    metadata = (found[-1].metadata or {}) if found else {}
     graders = [str(grader.get("model")) for grader in metadata.get("graders") or []]
     return AnswerWords(
         by_model=any(not name.startswith(f"{EMBEDDED_PROVIDER}/") for name in graders),

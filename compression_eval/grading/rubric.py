@@ -10,12 +10,14 @@ NaN and moves nothing.
 import functools
 import hashlib
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Annotated, Literal, Self, TypeVar
 
 import yaml
+from inspect_ai.scorer import Score
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from compression_eval.errors import DataError, describe_validation_error
@@ -56,6 +58,9 @@ OVERALL = "overall"
 
 FORM_DIMENSION: Dimension = "instruction_following"
 """The dimension on which an answer without any knowledge can score well."""
+
+_SIX_DIMENSIONS = re.compile(r"six_dimensions-?(\d*)")
+"""Names of the rubric's scorer in a log; one with a number was appended later."""
 
 _STRUCTURE = "structure.yaml"
 
@@ -272,3 +277,13 @@ def knowledge(dimensions: Mapping[Dimension, float]) -> float:
     Instruction following is left out: an answer from an empty context can have the right form.
     """
     return overall({name: value for name, value in dimensions.items() if name != FORM_DIMENSION})
+
+
+def gradings(scores: Mapping[str, Score] | None) -> list[Score]:
+    """Return a sample's scores of `six_dimensions`: the first, and those appended later."""
+    by_number = {
+        int(match[1] or 0): score
+        for name, score in (scores or {}).items()
+        if (match := _SIX_DIMENSIONS.fullmatch(name))
+    }
+    return [by_number[number] for number in sorted(by_number)]

@@ -73,6 +73,28 @@ def test_the_words_are_in_tables_and_frames(
     assert set(samples["recall_by"]) == {"grader"}
 
 
+@pytest.mark.parametrize("failed", ["fact_survival", "fact_recall"])
+@pytest.mark.usefixtures("scripts")
+def test_a_reading_that_failed_in_an_older_log_has_no_value(
+    tmp_path: Path, log_dir: Path, failed: str
+) -> None:
+    log = small.run(log_dir, small.write(tmp_path / "data"), epochs=1, state_facts="reader")
+    for sample in small.samples(log):
+        score = (sample.scores or {})["fact_retention"]
+        values: dict[str, float] = score.as_dict()  # type: ignore[assignment]
+        for key in ("fact_recall", "fact_survival"):
+            values[f"{key}_read"] = math.nan if key == failed else values[key]
+            values[key] = 0.5  # by look-up
+        del score.metadata["survival_by"], score.metadata["recall_by"]  # type: ignore[index]
+    older = tmp_path / "older.eval"
+    write_eval_log(log, str(older))
+    frame = samples_frame(str(older))
+    assert frame[failed].isna().all()
+    (other,) = {"fact_survival", "fact_recall"} - {failed}
+    assert (frame[other] != 0.5).all()
+    assert (set(frame["survival_by"]), set(frame["recall_by"])) == ({"reader"}, {"grader"})
+
+
 @pytest.mark.usefixtures("scripts")
 def test_logs_of_older_versions_have_the_new_name_of_a_stage(tmp_path: Path, log_dir: Path) -> None:
     log = small.run(
