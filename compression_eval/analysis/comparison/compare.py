@@ -23,7 +23,6 @@ from compression_eval.analysis.comparison.measures import (
     RECALL,
     SHARES,
     SURVIVAL,
-    SURVIVAL_BY,
     Failures,
     chance_of_rise,
     embedded,
@@ -34,6 +33,7 @@ from compression_eval.analysis.comparison.measures import (
     shown_p,
     shown_value,
     states_in,
+    states_read,
     threshold_of,
     too_few_grades,
     values,
@@ -193,12 +193,12 @@ class Comparison:
         """How many facts the states hold, by the word of a reader; None where it is not known.
 
         Looked up they are only where both arms are known to run without any model: a model may say
-        a fact in other words.
+        a fact in other words. What a reader found on one side cannot be compared with a look-up.
         """
-        found = self._difference(SURVIVAL)
-        if found is None:
+        found, read = self._difference(SURVIVAL), [states_read(each.samples) for each in self.sides]
+        if found is None or read[0] != read[1]:
             return None
-        if all((side.samples[SURVIVAL_BY] == "reader").any() for side in self.sides):
+        if read[0]:
             return FactsKept(found, read=True)
         if not all(map(_known_mechanical, self.sides)):
             return None
@@ -505,14 +505,15 @@ def _exact_measures(side: Arm) -> frozenset[str]:
     # was compressed several times, always to the same scores, and without a model call. What the
     # embedded model makes of another prompt is no finding.
     samples = side.samples
-    only_ours = all(map(embedded, (compressed_by, side.model, *side.graders)))
+    read = states_read(samples)
+    only_ours = not read and all(map(embedded, (compressed_by, side.model, *side.graders)))
     if only_ours and not samples["failure"].astype(bool).any() and not _called_a_model(side):
         runs = samples["log_path"].astype(str) + " " + samples["state"].astype(str)
         by_probe = samples.groupby(["unit", "probe_id"])[list(HEADLINE)]
         apart = (by_probe.max() - by_probe.min()).to_numpy(na_value=0.0)
         if runs.groupby(samples["unit"]).nunique().min() > 1 and not apart.any():
             return frozenset(HEADLINE)
-    return exact_of(compressor, compressed_by, side.model, side.graders)
+    return exact_of(compressor, compressed_by, side.model, side.graders, read=read)
 
 
 def no_language_model(side: Arm) -> bool:

@@ -113,6 +113,11 @@ def with_states(samples: "DataFrame") -> "DataFrame":
     return samples.assign(state=Series(states, index=samples.index, dtype=object))
 
 
+def states_read(samples: "DataFrame") -> bool:
+    """Return whether a language model read which facts the states of an arm hold."""
+    return bool((samples[SURVIVAL_BY] == "reader").any())
+
+
 def states_in(samples: "DataFrame") -> "DataFrame":
     """Return one row per compression of a side."""
     known = samples[samples["state_id"].notna()]
@@ -221,14 +226,23 @@ def chance_of_rise(base: "DataFrame", new: "DataFrame") -> float:
 
 
 def exact_of(
-    compressor: str, compressor_model: str, model: str, graders: Sequence[str]
+    compressor: str, compressor_model: str, model: str, graders: Sequence[str], *, read: bool
 ) -> frozenset[str]:
-    """Return the measures on which an arm of known strategy cannot vary."""
+    """Return the measures on which an arm of known strategy cannot vary.
+
+    Args:
+        compressor: The strategy.
+        compressor_model: The models of its role.
+        model: The model that answered.
+        graders: Those that graded.
+        read: Whether a language model read the states; it may read the same one otherwise.
+    """
     if not same_every_time(compressor, compressor_model):
         return frozenset()
-    if not embedded(model):
-        return frozenset({SURVIVAL})
-    return frozenset(HEADLINE) if all(map(embedded, graders)) else SHARES
+    varying = {SURVIVAL} if read else set()
+    if all(map(embedded, (model, *graders))):
+        return frozenset(HEADLINE) - varying
+    return frozenset({SURVIVAL}) - varying
 
 
 def same_every_time(compressor: str, compressor_model: str) -> bool:

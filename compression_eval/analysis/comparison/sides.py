@@ -15,7 +15,7 @@ from compression_eval.analysis.arms import (
     made_of,
 )
 from compression_eval.analysis.columns import CRITERIA, FACTS, SAMPLE_COLUMNS
-from compression_eval.analysis.comparison.measures import SURVIVAL_BY
+from compression_eval.analysis.comparison.measures import states_read
 from compression_eval.analysis.frames import read_rows, unfold_criteria, unfold_facts
 from compression_eval.analysis.logs import Log, find_logs, local_path, one_per_run
 from compression_eval.errors import DataError
@@ -261,7 +261,7 @@ def check_comparable(base: Arm, new: Arm, allowed: Collection[str]) -> dict[str,
         {str((log.header.eval.metadata or {}).get("min_removed", "-")) for log in side.logs}
         for side in (base, new)
     ]
-    read = ((side.samples[SURVIVAL_BY] == "reader").any() for side in (base, new))
+    read = (states_read(side.samples) for side in (base, new))
     details = _differing(base, new, "fixture", both_whole=True) | {
         "unfinished": _unfinished(base, new),
         "min_removed": _two(*gates),

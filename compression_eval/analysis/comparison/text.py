@@ -113,7 +113,9 @@ def _decision(comparison: Comparison) -> Iterator[str]:
 def _beside(comparison: Comparison) -> Iterator[str]:
     """Yield how many facts the states hold, and what the reader answers from the controls."""
     if comparison.facts_kept is None:
-        yield "facts in the states: not known, since no reader looked for them (state_facts=reader)"
+        one = read_on_one_side(*comparison.sides)
+        why = f"a reader looked for them only in {one}" if one else "no reader looked for them"
+        yield f"facts in the states: not known, since {why} (state_facts=reader)"
     elif not comparison.decision.facts_lost:
         yield f"facts in the states: {comparison.facts_words}"
     if comparison.no_controls:

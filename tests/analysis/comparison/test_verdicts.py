@@ -355,6 +355,33 @@ def test_facts_lost_from_the_states_are_a_regression_whatever_the_answers_say(
     assert (code, found["decision"]["facts_in_states"]["lost"]) == (0, False)
 
 
+def test_what_a_model_said_is_never_exact(folder: Path) -> None:
+    """A mechanical compression is always the same; how a model reads and grades it is not."""
+    kept = {"compressor": "tail", "compressor_args": {"tail_tokens": 60}, "epochs": 1}
+    read, again, looked_up = (
+        evaluated(folder / f"model {n}", grader=_reads(3 - n), state_facts=by, **kept).location
+        for n, by in enumerate(("reader", "reader", "match"))
+    )
+    code, found = as_json(read, "--to", again)
+    facts = found["decision"]["facts_in_states"]
+    assert (code, facts["base"], facts["lost"]) == (3, 1, False)
+    assert facts["on_these_conversations"] is None
+    # What a reader found is not compared with what a look-up did.
+    code, found = as_json(read, "--to", looked_up, "--allow", "state_facts")
+    assert found["decision"]["facts_in_states"] is None
+    named = compared(looked_up, "--to", read, "--allow", "state_facts", "--gate").stdout
+    assert "not known, since a reader looked for them only in new" in named
+    # Nor are answers of the embedded model exact where a language model graded them.
+    given = {"model": "embedded/lexical", "state_facts": "match", **kept}
+    graded = [evaluated(folder / f"graded {n}", **given).location for n in range(2)]
+    found = as_json(graded[0], "--to", graded[1])[1]
+    exact = {
+        line["measure"]: line["on_these_conversations"] is not None
+        for line in found["other_measures"]
+    }
+    assert exact == dict.fromkeys(exact, False) | {"fact_survival": True}
+
+
 def test_an_arm_never_wins_by_failing(folder: Path) -> None:
     """It fails on the conversation that is hard for both, and is no better on the other."""
 
