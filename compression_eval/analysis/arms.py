@@ -94,6 +94,8 @@ def arm_settings(log: Log) -> dict[str, str]:
     settings |= log.grading.settings
     if limits := metadata.get("refetch"):
         settings["refetch"] = ", ".join(f"{value} {name}" for name, value in limits.items())
+    if (spec.task_args or {}).get("state_facts") == "match":  # the default reads where it can
+        settings["state_facts"] = "match"
     settings["min_removed"] = str(metadata.get("min_removed", ""))
     settings["tokens counted with"] = str(metadata.get("token_counter", ""))
     return settings

@@ -61,6 +61,10 @@ def _regraded(log: EvalLog) -> None:
         metadata["graders"][0]["model"] = "vendor/judge"
 
 
+def _match(log: EvalLog) -> None:
+    log.eval.task_args["state_facts"] = "match"
+
+
 def _rubric(log: EvalLog) -> None:
     for sample in log.samples or []:
         metadata = (sample.scores or {})["six_dimensions"].metadata or {}
@@ -74,6 +78,7 @@ def _rubric(log: EvalLog) -> None:
         (_regraded, "tail [graded by vendor/judge]"),
         (_graded_again_warmer, "tail [graded by embedded/lexical temperature=0.9]"),
         (_rubric, "tail [rubric en #ababab]"),
+        (_match, "tail [state_facts match]"),
     ],
 )
 def test_what_is_told_apart(
