@@ -64,6 +64,9 @@ MEANINGS = (
     "score of 1",
 )
 
+SCORE = "score "
+"""Beginning of a score's name among the measures: a scorer may be called like one of `MEASURES`."""
+
 NO_SCORE = "no score"
 
 _WORDS = {"c", "i", "p", "n", "yes", "no", "true", "false"}
@@ -172,7 +175,7 @@ def agent_arms(logs: Sequence[Log]) -> list[AgentArm]:
     names = [name for found in read.values() for row in found for name in row["scores"]]
     first = [each.name for log in logs for each in (log.header.eval.scorers or [])[:1]]
     # The same score decides for every arm.
-    of_first = [name for name in names if name.partition("/")[0] in first[:1]]
+    of_first = [name for name in names if _plain(name).partition("/")[0] in first[:1]]
     if not names:
         raise DataError(f"{logs[0].path}: no sample of these runs has a score that is a number")
     scores = list(dict.fromkeys([*of_first[:1], *names]))
@@ -250,7 +253,7 @@ def compare_agents(
     }
     if base.score not in lines:
         raise DataError(
-            f"no sample has the score {base.score} on both sides; "
+            f"no sample has the {base.score} on both sides; "
             "are these logs of the same task and dataset?"
         )
     margin = margin or DEFAULT_MARGIN
@@ -283,7 +286,7 @@ def comparison_page(of: AgentComparison) -> list[Section]:
     seen, decision = of.lines[of.base.score], of.decision
     rows = [
         [
-            MEASURES.get(name, f"score {name}"),
+            MEASURES.get(name, name),
             *(shown_value(mean, name) for mean in (each.base, each.new)),
             shown_change(each.estimate, name),
             *(shown_interval(part, each.estimate, name) for part in (each.here, each.elsewhere)),
@@ -301,7 +304,7 @@ def comparison_page(of: AgentComparison) -> list[Section]:
         said = "fails more often on the new side"
     decided = shown_interval(seen.here or seen.elsewhere, seen.estimate, of.base.score)
     verdict = [
-        f"{of.outcome}: score {of.base.score}: {said} "
+        f"{of.outcome}: {of.base.score}: {said} "
         f"({shown_change(seen.estimate, of.base.score)}, {decided}; margin {of.margin:g}, "
         f"{seen.probes} samples)",
         f"base: {of.base.name}",
@@ -338,11 +341,11 @@ def comparison_json(of: AgentComparison) -> str:
             "outcome": of.outcome,
             "decision": asdict(of.decision),
             "margin": of.margin,
-            "score": of.base.score,
+            "score": _plain(of.base.score),
             "base": of.base.name,
             "new": of.new.name,
             "measures": {
-                name: {
+                _key(name): {
                     "base": each.base,
                     "new": each.new,
                     "change": each.estimate,
@@ -382,7 +385,7 @@ def arms_page(arms: Sequence[AgentArm], *, inline: bool = False) -> list[Section
             row.append(Cell(told, below=below))
         row.append(shown_value(arm.per_solved, "tokens"))
         rows.append(row)
-    heads = ["arm", "samples", f"score {arms[0].score}", *MEASURES.values()]
+    heads = ["arm", "samples", arms[0].score, *MEASURES.values()]
     notes = [*_uncompacted(arms), *(note for arm in arms for note in _notes(arm))]
     return [
         Section("Arms", [Table([*heads, "tokens per solved sample"], rows)]),
@@ -398,9 +401,9 @@ def arms_json(arms: Sequence[AgentArm]) -> str:
                 {
                     "name": arm.name,
                     "logs": [log.name for log in arm.logs],
-                    "score": arm.score,
+                    "score": _plain(arm.score),
                     "means": {
-                        name: asdict(mean)
+                        _key(name): asdict(mean)
                         for name in [arm.score, *MEASURES]
                         if (mean := arm_mean(arm.values(name)))
                     },
@@ -412,7 +415,9 @@ def arms_json(arms: Sequence[AgentArm]) -> str:
                             "epoch": row["state"],
                             "cluster": row["fixture"],
                             "scores": {
-                                name: row[name] for name in arm.scores if not math.isnan(row[name])
+                                _plain(name): row[name]
+                                for name in arm.scores
+                                if not math.isnan(row[name])
                             },
                             "measures": {name: row[name] for name in MEASURES},
                             "limit": row["limit"],
@@ -555,11 +560,20 @@ def _scores(sample: EvalSample) -> Iterator[tuple[str, float]]:
     for scorer, score in (sample.scores or {}).items():
         values = score.value if isinstance(score.value, dict) else {"": score.value}
         for key, value in values.items():
-            name, number = f"{scorer}/{key}".rstrip("/"), _score(value)
+            name, number = f"{SCORE}{scorer}/{key}".rstrip("/"), _score(value)
             if math.isinf(number):
                 raise DataError(f"{sample.id}, epoch {sample.epoch}: {name}: a score is infinite")
             if not math.isnan(number):
                 yield name, number
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix(SCORE)
+
+
+def _key(name: str) -> str:
+    """Return a measure's key in JSON: that of a score is its plain name if it is free."""
+    return name if _plain(name) in MEASURES else _plain(name)
 
 
 def _score(value: object) -> float:

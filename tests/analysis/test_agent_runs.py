@@ -152,6 +152,24 @@ def test_a_wide_margin_and_a_second_run_are_no_regression(logs: dict[str, Path])
     assert same.output == f"Error: {logs['again']}: the same run is on both sides\n"
 
 
+def test_a_scorer_may_be_called_like_a_measure(logs: dict[str, Path], tmp_path: Path) -> None:
+    sides = []
+    for side in ("again", "edit"):
+        log = read_eval_log(str(logs[side]))
+        log.eval.scorers[0].name = "tokens"  # type: ignore[index]
+        for sample in log.samples or []:
+            assert sample.scores
+            sample.scores["tokens"] = sample.scores.pop("includes")
+            sample.scores["state"] = sample.scores["tokens"]
+        sides.append(tmp_path / f"{side}.eval")
+        write_eval_log(log, str(sides[-1]))
+    told = json.loads(_command("compare", sides[0], "--to", sides[1], "--format", "json").stdout)
+    score, tokens = (told["measures"][key] for key in ("score tokens", "tokens"))
+    assert (told["score"], score["base"], score["new"]) == ("tokens", 1.0, 0.5)
+    assert told["measures"]["state"]["new"] == 0.5
+    assert tokens["base"] > 1_000
+
+
 def test_an_arm_never_wins_by_failing(logs: dict[str, Path]) -> None:
     # Half of the samples failed: too few to show that it fails more, and never "not worse".
     result = _command("compare", logs["whole"], "--to", logs["failing"])

@@ -127,7 +127,7 @@ def agent_report_files(arms: Sequence[AgentArm]) -> dict[str, bytes]:
         if score and tokens:
             limits = score.here or score.elsewhere
             marks.append(Mark(look[arm.name], tokens.mean, score.mean, limits))
-    across, up = "tokens per sample (logarithmic)", f"score {arms[0].score}"
+    across, up = "tokens per sample (logarithmic)", arms[0].score
     drawing = Drawing(
         "Score against tokens",
         "Means over the samples with a score, with 95 % intervals of the score.",
