@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from inspect_ai.log import EvalLog, read_eval_log
@@ -26,6 +27,7 @@ from tests.analysis.comparison.arms import (
     verdicts,
 )
 from tests.analysis.comparison.arms import controls as controls_of
+from tests.analysis.embedded import TAIL
 from tests.e2e import scripted
 from tests.e2e.scripted import ANSWERS, Call, proper_compression
 from tests.e2e.small import ROLES, TASK
@@ -357,7 +359,7 @@ def test_facts_lost_from_the_states_are_a_regression_whatever_the_answers_say(
 
 def test_what_a_model_said_is_never_exact(folder: Path) -> None:
     """A mechanical compression is always the same; how a model reads and grades it is not."""
-    kept = {"compressor": "tail", "compressor_args": {"tail_tokens": 60}, "epochs": 1}
+    kept: dict[str, Any] = {**TAIL, "epochs": 1}
     read, again, looked_up = (
         evaluated(folder / f"model {n}", grader=_reads(3 - n), state_facts=by, **kept).location
         for n, by in enumerate(("reader", "reader", "match"))
@@ -372,7 +374,7 @@ def test_what_a_model_said_is_never_exact(folder: Path) -> None:
     named = compared(looked_up, "--to", read, "--allow", "state_facts", "--gate").stdout
     assert "not known, since a reader looked for them only in new" in named
     # Nor are answers of the embedded model exact where a language model graded them.
-    given = {"model": "embedded/lexical", "state_facts": "match", **kept}
+    given = {**kept, "model": "embedded/lexical", "state_facts": "match"}
     graded = [evaluated(folder / f"graded {n}", **given).location for n in range(2)]
     found = as_json(graded[0], "--to", graded[1])[1]
     exact = {
