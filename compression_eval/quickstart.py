@@ -44,7 +44,6 @@ from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import load_pair
 from compression_eval.fixtures.writing import write_whole
 from compression_eval.sweeping.commands import arm_results, outcome_lines, refuse_unfinished
-from compression_eval.sweeping.costs import read_prices
 from compression_eval.sweeping.estimate import estimate, role_lines
 from compression_eval.sweeping.planning import (
     SweepPlan,
@@ -52,8 +51,8 @@ from compression_eval.sweeping.planning import (
     refuse_other_work,
     sweep_plan,
 )
-from compression_eval.sweeping.running import RunOptions, run_sweep
-from compression_eval.sweeping.settings import SweepSettings
+from compression_eval.sweeping.running import run_sweep
+from compression_eval.sweeping.settings import SweepSettings, read_prices
 from compression_eval.terminal import CleanCommand, Output, StoppedError, examples, named_model
 
 PLACES = (
@@ -379,8 +378,11 @@ def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> lis
             plans.append(_plan([_RECORDED], compacted, models, out, _RECORDED, controls=False))
     else:
         plans = [_plan(arms, compacted or fixtures, models, out, "logs")]
-    controls = ", ".join(arm.label for arm in plans[0].arms if arm.control)
-    _say("arms", f"{', '.join(map(str, plans[0].settings.arms))}, and as controls {controls}")
+    named, controls = (
+        ", ".join(arm.label for arm in plans[0].arms if arm.control is control)
+        for control in (False, True)
+    )
+    _say("arms", f"{named}, and as controls {controls}")
     if len(plans) > 1:
         _say("", f"{_RECORDED} on the {len(compacted)} of these that their agent compacted")
     for reason in plans[0].passed_over[:MAX_SHOWN]:
@@ -454,7 +456,7 @@ def _folder(plan: SweepPlan) -> Path:
 def _run(plan: SweepPlan, prices: Path | None) -> list[EvalLog]:
     begun, folder = time.monotonic(), _folder(plan)
     folder.parent.mkdir(exist_ok=True)
-    success, logs = run_sweep(plan, folder, RunOptions(prices=read_prices(prices)))
+    success, logs = run_sweep(plan, folder, read_prices(prices))
     refuse_unfinished(folder, success, logs)
     _say("run", f"{_counted(len(logs), 'arm')} in {time.monotonic() - begun:.0f} s ({folder})")
     return logs

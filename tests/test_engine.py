@@ -30,7 +30,8 @@ from compression_eval.errors import DataError
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import find_sources
 from compression_eval.fixtures.parquet_files import ParquetFixtures
-from compression_eval.sweeping.planning import SweepPlan, sweep_plan
+from compression_eval.sweeping.arms import Arm
+from compression_eval.sweeping.planning import SweepPlan
 from compression_eval.sweeping.settings import SweepSettings
 from tests.buckets import empty_bucket
 from tests.e2e import small
@@ -294,16 +295,16 @@ def test_a_bank_that_no_worker_finds_is_told_and_its_samples_are_taken_up(
     sweep = ["sweep", str(settings), "--engine", "ray", "--log-dir", "logs"]
     with monkeypatch.context() as patch:
 
-        def hidden(given: SweepSettings) -> SweepPlan:
+        def hidden(given: SweepSettings, arms: list[Arm]) -> SweepPlan:
             bank.rename("hidden")
             try:
-                found = sweep_plan(given)
+                found = SweepPlan(given, arms)
                 assert found.samples
                 return found
             finally:
                 Path("hidden").rename(bank)
 
-        patch.setattr("compression_eval.sweeping.running.sweep_plan", hidden)
+        patch.setattr("compression_eval.sweeping.running.SweepPlan", hidden)
         done = run(*sweep)
     assert done.exit_code == 1
     planned = f"the command planned {2 * small.PROBES} samples"

@@ -1,9 +1,10 @@
 """The arms of a sweep: those that are named, once for each budget, and the controls.
 
-A budget is the ``target_tokens`` of an arm that takes them. A product without that argument has one
-in `KNOBS` instead: the strategy is rehearsed, with the embedded model as its compressor, on every
-fixture and cut until the mean of its states comes close to the budget from below. Every mistake in
-an arm is an error here, before a model is called.
+`sweep_arms` makes them from the settings; every mistake in one is an error there, before a model is
+called. A budget is the ``target_tokens`` of an arm that takes them. A product without that argument
+has one in `KNOBS` instead, and `_Fitting` searches its value: the strategy is rehearsed, with the
+embedded model as its compressor, on every fixture and cut until the mean of its states comes close
+to the budget from below.
 """
 
 import json
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,7 +34,7 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from compression_eval.arguments import TaskArguments, checked
-from compression_eval.compressors.budget import KNOBS, WINDOW_BUDGETS, Knob, split, split_system
+from compression_eval.compressors.budget import KNOBS, WINDOW_BUDGETS, Knob
 from compression_eval.compressors.names import SUFFIX
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.strategy import CompressorSpec
@@ -42,8 +44,6 @@ from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.digests import digest
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.sweeping.settings import ArmSettings, SweepSettings
-
-CONTROLS = ("full", "none", "tail")
 
 TOO_LARGE = ("not_applied", "not_smaller")
 """Failures due to the conversation and the budgets, whatever a model replies."""
@@ -78,7 +78,6 @@ class Arm:
     """Unique in the sweep: the strategy with its explicit arguments."""
     arguments: dict[str, Any]
     """Of the task."""
-    spec: CompressorSpec
     control: bool = False
     """Whether it was added as a control."""
     note: str = ""
@@ -88,79 +87,46 @@ class Arm:
     fitted: Mapping[str, Any] = field(default_factory=dict)
     """The ``argument`` that was fitted and the ``budgets`` that it was fitted to; empty if none."""
 
-    @property
+    @cached_property
+    def spec(self) -> CompressorSpec:
+        """The strategy with its checked arguments."""
+        return checked(TaskArguments(**self.arguments)).spec
+
+    @cached_property
     def key(self) -> str:
         """The arm as JSON; as in a `TaskKey`."""
         return json.dumps(self.spec.described(), sort_keys=True)
+
+    def compressions(self) -> list[CompressionPlan]:
+        """Return what it compresses: every fixture at every cut."""
+        planned = dataset_of(TaskArguments(**self.arguments)).plans
+        return list({id(each.compression): each.compression for each in planned.values()}.values())
 
 
 def sweep_arms(settings: SweepSettings) -> list[Arm]:
     """Return the arms, controls first.
 
     Raises:
-        DataError: An arm is invalid or given twice, or every state of it must fail: no argument
-            gives the size of any budget, or its target has no room for what always stays.
+        DataError: An arm is invalid or given twice, or no argument of any gives the size of a
+            budget.
     """
     checked(TaskArguments(**settings.task_arguments()))  # what no arm is to blame for
-    arms: list[Arm] = []
-    for each in settings.arms:
-        named = each if isinstance(each, ArmSettings) else ArmSettings(compressor=each)
-        arms.extend(_with_budgets(settings, named))
-    if settings.budgets and all(arm.note.startswith(_NOT_FITTED) for arm in arms):
-        raise DataError(f"budgets: {'; '.join(f'{arm.label}: {arm.note}' for arm in arms)}")
-    seen: set[str] = set()
+    arms: dict[str, Arm] = {}
     labels: set[str] = set()
-    for number, arm in enumerate(arms):
-        if arm.key in seen:
+    for arm in (arm for named in settings.arms for arm in _with_budgets(settings, named)):
+        if arm.key in arms:
             raise DataError(f"arms: {arm.label} is given twice")
-        seen.add(arm.key)
         if arm.label in labels:  # prompts from files of one name; tables show this digest, too
             prompt = str(getattr(arm.spec.arguments, "prompt", arm.key))
-            arms[number] = replace(arm, label=f"{arm.label} #{digest(prompt)[:6]}")
+            arm = replace(arm, label=f"{arm.label} #{digest(prompt)[:6]}")  # noqa: PLW2901
+        arms[arm.key] = arm
         labels.add(arm.label)
-    controls = _controls(settings, arms) if settings.controls else ()
-    added = {arm.key: arm for arm in controls if arm.key not in seen}
-    return list(_with_room([*added.values(), *arms], settings.budgets))
-
-
-def _with_room(arms: Sequence[Arm], budgets: Sequence[int]) -> Iterator[Arm]:
-    """Yield the arms, with a note if a target cannot hold the head of every conversation."""
-    known: dict[int, list[int]] = {}
-    for arm in arms:
-        target = getattr(arm.spec.arguments, _TARGET, None)
-        if target is None:
-            yield arm
-            continue
-        tokens = getattr(arm.spec.arguments, "head_tokens", 0)
-        if tokens not in known:
-            known[tokens] = anyio.run(_heads, _compressions(arm), tokens)
-        over = [size for size in known[tokens] if size >= target]
-        why = (
-            "a target is for the whole state, and system prompt and head alone take "
-            f"{max(over, default=0):,} tokens"
-        )
-        if over and len(over) == len(known[tokens]):
-            setting = "budgets" if target in budgets else "arms"
-            raise DataError(f"{setting}: {arm.label}: {why}")
-        failing = f"{len(over)} of {len(known[tokens])} histories cannot be compressed: {why}"
-        yield replace(arm, note=failing) if over else arm
-
-
-async def _heads(plans: Sequence[CompressionPlan], head_tokens: int) -> list[int]:
-    """Return the tokens of system prompt and head in each history."""
-    sizes = []
-    for plan in plans:
-        history = await plan.history()
-        # The rest of a history is long, and only has to be counted to find a head in it.
-        head = split(history, head_tokens, 0).head if head_tokens else split_system(history)[0]
-        sizes.append(token_counter().messages(head))
-    return sizes
-
-
-def _compressions(arm: Arm) -> list[CompressionPlan]:
-    """Return what an arm compresses: every fixture at every cut."""
-    planned = dataset_of(TaskArguments(**arm.arguments)).plans
-    return list({id(each.compression): each.compression for each in planned.values()}.values())
+    if settings.budgets and all(arm.note.startswith(_NOT_FITTED) for arm in arms.values()):
+        listed = (f"{arm.label}: {arm.note}" for arm in arms.values())
+        raise DataError(f"budgets: {'; '.join(listed)}")
+    controls = _controls(settings, list(arms.values())) if settings.controls else ()
+    added = {arm.key: arm for arm in controls if arm.key not in arms}
+    return [*added.values(), *arms.values()]
 
 
 def _arm(settings: SweepSettings, arm: ArmSettings, *, control: bool = False) -> Arm:
@@ -168,20 +134,21 @@ def _arm(settings: SweepSettings, arm: ArmSettings, *, control: bool = False) ->
     if arm.args:
         arguments["compressor_args"] = arm.args
     arguments |= arm.model_dump(include={"prompt", "focus_topic"}, exclude_none=True)
+    made = Arm(_label(arm, arm.args), arguments, control, budget=arm.args.get(_TARGET))
     try:
-        spec = checked(TaskArguments(**arguments)).spec
+        _ = made.spec
     except DataError as error:
         raise type(error)(f"arms: {shorten(arm.compressor)}: {error}") from error
-    return Arm(_label(arm, arm.args), arguments, spec, control, budget=arm.args.get(_TARGET))
+    return made
 
 
 def _label(arm: ArmSettings, args: Mapping[str, Any]) -> str:
-    shown_args = {name: _shown(value) for name, value in args.items()}
+    shown = dict(args)
     if arm.prompt is not None:
-        shown_args["prompt"] = _shown(Path(arm.prompt).name)
+        shown["prompt"] = Path(arm.prompt).name
     if arm.focus_topic is not None:
-        shown_args["focus_topic"] = _shown(arm.focus_topic)
-    listed = ", ".join(f"{name}={value}" for name, value in shown_args.items())
+        shown["focus_topic"] = arm.focus_topic
+    listed = ", ".join(f"{name}={_shown(value)}" for name, value in shown.items())
     return f"{arm.compressor} ({listed})" if listed else arm.compressor
 
 
@@ -194,20 +161,16 @@ def _controls(settings: SweepSettings, arms: Sequence[Arm]) -> Iterator[Arm]:
     """Yield ``full``, ``none``, and a ``tail`` for each head and tail that an arm keeps."""
     for name in ("full", "none"):
         yield _arm(settings, ArmSettings(compressor=name), control=True)
-    budgets = [
-        {
-            name: getattr(arm.spec.arguments, name)
-            for name in WINDOW_BUDGETS
-            if name in arm.spec.arguments.model_fields_set
-        }
-        for arm in arms
-        if type(arm.spec.arguments).model_fields.keys() >= set(WINDOW_BUDGETS)
-    ]
-    for budget_args in budgets or [{}]:
-        if _TARGET in budget_args:
+    windows = []
+    for given in (arm.spec.arguments for arm in arms):
+        if type(given).model_fields.keys() >= set(WINDOW_BUDGETS):
+            named = [name for name in WINDOW_BUDGETS if name in given.model_fields_set]
+            windows.append({name: getattr(given, name) for name in named})
+    for args in windows or [{}]:
+        if _TARGET in args:
             # Tail gets the whole target, so tail_tokens has no effect.
-            budget_args.pop("tail_tokens", None)
-        yield _arm(settings, ArmSettings(compressor="tail", args=budget_args), control=True)
+            args.pop("tail_tokens", None)
+        yield _arm(settings, ArmSettings(compressor="tail", args=args), control=True)
 
 
 def _with_budgets(settings: SweepSettings, arm: ArmSettings) -> Iterator[Arm]:
@@ -228,38 +191,26 @@ def _with_budgets(settings: SweepSettings, arm: ArmSettings) -> Iterator[Arm]:
         yield from _fitted(_Fitting(settings, arm, knob), plain)
 
 
+# ----- fitting an argument to a budget
+
+
 def _fitted(fitting: "_Fitting", plain: Arm) -> Iterator[Arm]:
     """Yield an arm for each budget that it can fit; the arm itself if it fits none."""
-    by_key: dict[str, Arm] = {}
+    budgets_of: dict[int, list[int]] = {}
     failures: dict[str, list[str]] = {}
     for budget in fitting.settings.budgets:
         try:
-            number = fitting.fit(budget)
+            budgets_of.setdefault(fitting.fit(budget), []).append(budget)
         except _NoFitError as error:
             failures.setdefault(str(error), []).append(f"{budget:,}")
-            continue
-        fitted, sizes = fitting.arm_with(number), fitting.tried[number] or []
-        knob = fitting.knob
-        note = (
-            f"for {budget:,} tokens: {knob.argument}={knob.value(number)}, states of "
-            f"{min(sizes):,} to {max(sizes):,}, mean {sum(sizes) / len(sizes):,.0f}, rehearsed"
-        )
-        earlier = by_key.get(fitted.key)
-        # Two budgets above everything that it can keep give the same arm.
-        note = f"{earlier.note}; {note}" if earlier else note
-        budgets = [*(earlier.fitted["budgets"] if earlier else ()), budget]
-        asked = {"argument": knob.argument, "budgets": budgets}
-        # It is called by what was asked for, and not by what that took.
-        named = {**fitting.arm.args, "budget": " and ".join(map(str, budgets))}
-        label = _label(fitting.arm, named)
-        by_key[fitted.key] = replace(fitted, label=label, note=note, budget=budget, fitted=asked)
-    missing = [
+    missing = "; ".join(
         f"{_NOT_FITTED} to {' and '.join(budgets)} tokens: {why}"
         for why, budgets in failures.items()
-    ]
-    *others, last = by_key.values() or [plain]
+    )
+    # Two budgets above everything that it can keep give the same arm.
+    *others, last = [fitting.fitted_arm(*each) for each in budgets_of.items()] or [plain]
     yield from others
-    yield replace(last, note="; ".join(filter(None, [last.note, *missing])))
+    yield replace(last, note="; ".join(filter(None, [last.note, missing])))
 
 
 class _NoFitError(Exception):
@@ -283,14 +234,32 @@ class _Fitting:
         args = {**self.arm.args, self.knob.argument: self.knob.value(number)}
         return _arm(self.settings, self.arm.model_copy(update={"args": args}))
 
+    def fitted_arm(self, number: int, budgets: Sequence[int]) -> Arm:
+        """Return the arm for the budgets that a number fits.
+
+        It is called by what was asked for, and not by what that took.
+        """
+        sizes = self.tried[number] or []
+        found = (
+            f"{self._at(number)}, states of {min(sizes):,} to {max(sizes):,}, mean "
+            f"{sum(sizes) / len(sizes):,.0f}, rehearsed"
+        )
+        named = {**self.arm.args, "budget": " and ".join(map(str, budgets))}
+        return replace(
+            self.arm_with(number),
+            label=_label(self.arm, named),
+            note="; ".join(f"for {budget:,} tokens: {found}" for budget in budgets),
+            budget=budgets[-1],
+            fitted={"argument": self.knob.argument, "budgets": list(budgets)},
+        )
+
     def fit(self, budget: int) -> int:
         """Return the number that comes closest to a budget of tokens."""
         low = self.knob.lowest(self.arm.args)
         high = self.knob.highest or max(anyio.run(self._longest, low), low + 1)
         if (least := self._mean(low)) > budget:
             outcome = f"are of {least:,.0f} tokens" if math.isfinite(least) else "remove nothing"
-            tried = f"{self.knob.argument}={self.knob.value(low)}"
-            raise _NoFitError(f"even with {tried} its states {outcome}")
+            raise _NoFitError(f"even with {self._at(low)} its states {outcome}")
         if self._mean(high) <= budget:
             return high
         while high - low > 1 and self._mean(low) < CLOSE_ENOUGH * budget:
@@ -302,8 +271,11 @@ class _Fitting:
                 high = middle
         return low
 
+    def _at(self, number: int) -> str:
+        return f"{self.knob.argument}={self.knob.value(number)}"
+
     async def _longest(self, number: int) -> int:
-        histories = [await plan.history() for plan in _compressions(self.arm_with(number))]
+        histories = [await plan.history() for plan in self.arm_with(number).compressions()]
         return max(token_counter().messages(history) for history in histories)
 
     def _mean(self, number: int) -> float:
@@ -315,13 +287,12 @@ class _Fitting:
 
     async def _sizes(self, number: int) -> list[int] | None:
         model, sizes = rehearsing_model(), []
-        for plan in _compressions(self.arm_with(number)):
+        for plan in self.arm_with(number).compressions():
             state = await compress(plan, 0, model)
             if state.status in TOO_LARGE:
                 return None
             if state.status != "ok":
-                tried = f"{self.knob.argument}={self.knob.value(number)}"
-                raise _NoFitError(f"with {tried} a compression fails ({state.failure})")
+                raise _NoFitError(f"with {self._at(number)} a compression fails ({state.failure})")
             sizes.append(state.state_tokens)
         return sizes
 

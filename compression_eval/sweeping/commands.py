@@ -23,9 +23,7 @@ from compression_eval.fixtures.finding_files import is_address, local_path
 from compression_eval.grading.failures import RunFailures, run_failures
 from compression_eval.grading.metrics import MEAN, STDERR
 from compression_eval.grading.rubric import KNOWLEDGE
-from compression_eval.run_hooks import too_many_failed
 from compression_eval.sweeping.arms import Arm, task_key
-from compression_eval.sweeping.costs import read_prices
 from compression_eval.sweeping.planning import (
     SweepPlan,
     finished_samples,
@@ -34,9 +32,8 @@ from compression_eval.sweeping.planning import (
     refuse_other_work,
     sweep_plan,
 )
-from compression_eval.sweeping.running import RunOptions, run_sweep, spread, why_unfinished
-from compression_eval.sweeping.settings import settings_of, sweep_options
-from compression_eval.task import OFFLINE_TAG
+from compression_eval.sweeping.running import run_sweep, spread, why_unfinished
+from compression_eval.sweeping.settings import read_prices, settings_of, sweep_options
 from compression_eval.terminal import CleanCommand, StoppedError, examples, go_on
 from compression_eval.text.tables import Table, table_lines
 
@@ -82,13 +79,8 @@ def sweep_command(
     prices: Path | None,
     fresh: bool,
     dry_run: bool,
-    max_tasks: int | None,
-    max_samples: int | None,
-    log_buffer: int | None,
-    retry_attempts: int,
     engine: str | None,
     address: str | None,
-    display: Any,
     **options: Any,
 ) -> None:
     """Run several arms with several models on the same fixtures.
@@ -98,6 +90,8 @@ def sweep_command(
     goes on where it was when the same command is given again; a folder that was made from other
     fixtures, prompts or arguments is refused.
     """
+    running = ("max_tasks", "max_samples", "log_buffer", "retry_attempts", "display")
+    of_run = {name: options.pop(name) for name in running}
     settings = settings_of(file, options)
     cluster = engine_of(engine, address) if engine or address else None
     folder = _folder(settings.log_dir or DEFAULT_FOLDER, fresh=fresh, anywhere=bool(cluster))
@@ -114,10 +108,9 @@ def sweep_command(
     _say_plan(plan, folder, done)
     if dry_run:
         return
-    run = RunOptions(max_tasks, max_samples, retry_attempts, log_buffer, display, known)
+    run = partial(spread, engine=cluster) if cluster else run_sweep
     try:
-        done_by = partial(spread, engine=cluster) if cluster else run_sweep
-        conclude(plan, folder, *done_by(plan, folder, run))
+        conclude(plan, folder, *run(plan, folder, known, **of_run))
     except KeyboardInterrupt:
         raise StoppedError(f"Stopped. The same command goes on in {folder}.") from None
 
@@ -134,22 +127,21 @@ def _folder(log_dir: str, *, fresh: bool, anywhere: bool) -> Path:
 
 
 def _say_plan(plan: SweepPlan, folder: Path, done: int) -> None:
-    settings = plan.settings
-    sizes = sorted({*plan.sizes.values()})
-    click.echo(f"folder   {folder}")
-    click.echo(f"models   {', '.join(settings.models)}")
-    for role, names in settings.roles.items():
-        click.echo(f"{role.ljust(8)} {', '.join(names)}")
+    settings, sizes = plan.settings, plan.sizes.values()
+    lines = [("folder", str(folder)), ("models", ", ".join(settings.models))]
+    lines += [(role, ", ".join(names)) for role, names in plan.roles.items()]
+    for lead, text in lines:
+        click.echo(f"{lead:8} {text}")
     for number, arm in enumerate(plan.arms):
-        lead = "arms" if number == 0 else ""
-        click.echo(f"{lead.ljust(8)} {arm.label}{' (control)' if arm.control else ''}")
-        if arm.note:
-            indent = " " * 11
-            click.echo(textwrap.fill(arm.note, 78, initial_indent=indent, subsequent_indent=indent))
+        lead = "" if number else "arms"
+        click.echo(f"{lead:8} {arm.label}{' (control)' if arm.control else ''}")
+        indent = " " * 11
+        for line in textwrap.wrap(arm.note, 78, initial_indent=indent, subsequent_indent=indent):
+            click.echo(line)
+    probes = " to ".join(map(str, sorted({min(sizes), max(sizes)})))
     click.echo(
-        f"samples  {' to '.join(map(str, sizes[:1] + sizes[1:][-1:]))} probes x "
-        f"{settings.epochs} compressions x {settings.answers} answers x {len(plan.by_task)} tasks "
-        f"= {plan.samples:,}"
+        f"samples  {probes} probes x {settings.epochs} compressions x {settings.answers} answers x "
+        f"{len(plan.by_task)} tasks = {plan.samples:,}"
     )
     if plan.passed_over:
         click.echo(passed_over(plan.passed_over), err=True)
@@ -170,12 +162,11 @@ def conclude(plan: SweepPlan, folder: Path, success: bool, logs: Sequence[EvalLo
     refuse_unfinished(folder, success, logs)
     click.echo(f"\ndone: {len(logs)} logs in {folder}")
     out = "report" if is_address(str(folder)) else str(folder / "report")
-    pairs = _comparisons(results)
     compare = ("compression-eval", "compare", str(folder))
     go_on(
         *(
             [*compare, "--base-arm", base.name, "--to", str(folder), "--new-arm", new.name]
-            for base, new in pairs[:MAX_COMPARISONS]
+            for base, new in _comparisons(results)[:MAX_COMPARISONS]
         ),
         ("compression-eval", "report", str(folder), "--out", out),
         ("inspect", "view", "--log-dir", str(folder)),
@@ -184,7 +175,7 @@ def conclude(plan: SweepPlan, folder: Path, success: bool, logs: Sequence[EvalLo
         raise DataError(
             "\n".join(f"{result.name}: {result.error}" for result in useless)
             + "\nThese results stay. To try again, remove their logs and give the same command:"
-            + "".join(f"\n  {shlex.join(['rm', result.path])}" for result in useless)
+            + "".join(f"\n  {result.removal}" for result in useless)
         )
 
 
@@ -221,26 +212,27 @@ class ArmResult:
     """Why the arm is unusable; empty if it is usable."""
 
     @property
-    def path(self) -> str:
-        """Where its log is, from here."""
-        path = Path(self.log.location.removeprefix("file://"))
-        return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+    def removal(self) -> str:
+        """The command that removes its log, or the log's address."""
+        place = local_path(self.log.location)
+        if is_address(place):
+            return place
+        path = Path(place)
+        near = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        return shlex.join(["rm", str(near)])
 
     def score(self, name: str, metric: str = MEAN) -> float:
         """Return a metric of a score; NaN if there is none."""
         scores = self.log.results.scores if self.log.results else []
-        values = [
-            score.metrics[metric].value
-            for score in scores
-            if score.name == name and metric in score.metrics
-        ]
-        return values[0] if values else math.nan
+        found = (each.metrics.get(metric) for each in scores if each.name == name)
+        return next((metric.value for metric in found if metric), math.nan)
 
 
 def arm_results(plan: SweepPlan, logs: Sequence[EvalLog]) -> list[ArmResult]:
     """Return the result of each arm and model with a log, in the order of the plan."""
     from compression_eval.analysis.arms import arm_names
     from compression_eval.analysis.logs import Log
+    from compression_eval.run_hooks import too_many_failed
 
     by_task = {task_key(log.eval): log for log in logs}
     ours = {key: by_task[key] for key in plan.by_task if key in by_task}
@@ -253,36 +245,39 @@ def arm_results(plan: SweepPlan, logs: Sequence[EvalLog]) -> list[ArmResult]:
     return results
 
 
+_COLUMNS = (
+    ("knowledge", KNOWLEDGE, MEAN, ".2f"),
+    ("±", KNOWLEDGE, STDERR, ".2f"),
+    ("facts kept", "fact_survival", MEAN, ".0%"),
+    ("answered", "fact_recall", MEAN, ".0%"),
+    ("tokens", "tokens_retained", MEAN, ",.0f"),
+)
+"""Columns of the table at the end: head, score, metric and form."""
+
+
 def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
     """Yield a table for a terminal of 80 columns, and the failures of each arm."""
-    heads = ("arm", "knowledge", "±", "facts kept", "answered", "tokens", "no grade")
+    from compression_eval.task import OFFLINE_TAG
+
     rows = []
     for result in results:
+        values = [(result.score(name, metric), form) for _, name, metric, form in _COLUMNS]
+        cells = ["-" if math.isnan(value) else format(value, form) for value, form in values]
         failed = result.failures
         missing = failed.samples - failed.graded if failed else 0
-        measured = (
-            (result.score(KNOWLEDGE), ".2f"),
-            (result.score(KNOWLEDGE, STDERR), ".2f"),
-            (result.score("fact_survival"), ".0%"),
-            (result.score("fact_recall"), ".0%"),
-            (result.score("tokens_retained"), ",.0f"),
-        )
-        cells = ["-" if math.isnan(value) else format(value, form) for value, form in measured]
         ungraded = f"{missing} of {failed.samples}" if failed and missing else "-"
         rows.append((result.name, *cells, ungraded))
+    heads = ("arm", *(head for head, *_ in _COLUMNS), "no grade")
     yield from table_lines(Table(heads, rows))
     yield "knowledge: 0 to 5, ± standard error; facts kept: in the state; answered: from it"
     if all(OFFLINE_TAG in (each.log.eval.tags or ()) for each in results):
         yield "no language model was involved: a lower bound and a regression check"
-    failing = [(each.name, each.failures) for each in results if each.failures]
-    reasons = [
-        line
-        for name, failures in failing
-        if failures.any
-        for line in (f"  {name}", *(f"    {line}" for line in failures.lines()))
-    ]
-    if reasons:
-        yield from ("", "What failed:", *reasons)
+    failing = [each for each in results if each.failures and each.failures.any]
+    if failing:
+        yield from ("", "What failed:")
+    for each in failing:
+        yield f"  {each.name}"
+        yield from (f"    {line}" for line in each.failures.lines()) if each.failures else ()
 
 
 def _comparisons(results: Sequence[ArmResult]) -> list[tuple[ArmResult, ArmResult]]:

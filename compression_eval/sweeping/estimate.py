@@ -2,7 +2,7 @@
 
 The arms are rehearsed (`costs.py`), and their calls added up by model and role. The difference that
 two arms must have to be told apart follows from the design and from assumed variances
-(``assumptions.yaml``).
+(``assumptions.yaml``). `estimate` gives all of it as data, the command prints it.
 """
 
 import math
@@ -39,17 +39,14 @@ from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.plans import ProbePlan
 from compression_eval.sharing import has_prompt_cache
 from compression_eval.sweeping.arms import rehearsing_model
-from compression_eval.sweeping.costs import (
-    ArmCosts,
-    Assumptions,
-    Tokens,
-    arm_costs,
-    assumed,
+from compression_eval.sweeping.costs import ArmCosts, Tokens, arm_costs, assumed
+from compression_eval.sweeping.planning import SweepPlan, sweep_plan
+from compression_eval.sweeping.settings import (
     price_of,
     read_prices,
+    settings_of,
+    sweep_options,
 )
-from compression_eval.sweeping.planning import SweepPlan, sweep_plan
-from compression_eval.sweeping.settings import settings_of, sweep_options
 from compression_eval.terminal import CleanCommand, examples
 from compression_eval.text.printable import printable
 from compression_eval.text.tables import Table, table_lines
@@ -117,14 +114,13 @@ def estimate(
         import scipy.stats  # noqa: F401
     except ImportError as error:
         raise lacking("estimate", "analysis") from error
-    assumptions = assumed()
-    variances = Variances(**assumptions.variances)
+    variances = Variances(**assumed().variances)
     planned = {arm.label: list(plan.dataset(arm).plans.values()) for arm in plan.arms}
     if plan.passed_over:
         click.echo(passed_over(plan.passed_over), err=True)
     # Inspect prints a banner on stdout with its first model.
     with redirect_stdout(sys.stderr):
-        arms = anyio.run(_rehearsed, plan, planned, assumptions)
+        arms = anyio.run(_rehearsed, plan, planned)
     sizes = Counter(id(each.compression) for each in planned[plan.widest.label])
     conversations = len({e.compression.fixture.name for e in planned[plan.widest.label]})
     design = Design(
@@ -159,9 +155,9 @@ def estimate(
             for arm, costs in zip(plan.arms, arms, strict=True)
         ],
         roles=_roles(plan, arms, prices),
-        assumptions=assumptions.model_dump(mode="json", exclude={"variances"}),
+        assumptions=assumed().model_dump(mode="json", exclude={"variances"}),
         margin=margin,
-        variances=assumptions.variances,
+        variances=assumed().variances,
         detectable_by_compressions={
             str(states): smallest_difference(
                 replace(design, states=states), conversations, variances, margin
@@ -171,15 +167,10 @@ def estimate(
     )
 
 
-async def _rehearsed(
-    plan: SweepPlan, planned: Mapping[str, list[ProbePlan]], assumptions: Assumptions
-) -> list[ArmCosts]:
+async def _rehearsed(plan: SweepPlan, planned: Mapping[str, list[ProbePlan]]) -> list[ArmCosts]:
     model = rehearsing_model()
     with click.progressbar(plan.arms, label="rehearsing the arms", file=sys.stderr) as bar:
-        return [
-            await arm_costs(arm, planned[arm.label], plan.settings, assumptions, model)
-            for arm in bar
-        ]
+        return [await arm_costs(arm, planned[arm.label], plan.settings, model) for arm in bar]
 
 
 def _roles(
@@ -191,9 +182,8 @@ def _roles(
     for costs in arms:
         for model in plan.settings.models:
             graders = plan.settings.roles.get("grader") or [model]
-            parts = [("answerer", model, costs.of("answerer"))]
-            parts.append(("refetch", model, costs.of("refetch")))
-            parts.extend(("grader", name, costs.of("grader")) for name in graders)
+            parts = [(role, model, costs.of(role)) for role in ("answerer", "refetch")]
+            parts += [("grader", name, costs.of("grader")) for name in graders]
             if graders[0] != EMBEDDED_MODEL:
                 parts.append(("grader", graders[0], costs.of("reader")))
             parts.append(("compressor", (compressor or [model])[0], costs.of("compressor")))

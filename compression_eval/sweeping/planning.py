@@ -1,10 +1,12 @@
 """What a sweep runs, every arm with every model, and what of it a folder holds already.
 
-The logs of a folder say what they were made from: the arm and its arguments, models, roles and
-options, and digests of fixtures, banks, prompts and rubrics. Inspect's eval sets refuse logs of
-anything else; `refuse_other_work` says first what has changed.
+`sweep_plan` makes the plan from the settings, and `SweepPlan.tasks` the tasks for Inspect. The logs
+of a folder say what they were made from: the arm and its arguments, models, roles and options, and
+digests of fixtures, banks, prompts and rubrics. Inspect's eval sets refuse logs of anything else;
+`refuse_other_work` says first what has changed.
 """
 
+import inspect
 import json
 import os
 import re
@@ -25,7 +27,7 @@ from inspect_ai.log import (
     read_eval_log,
     read_eval_log_sample_summaries,
 )
-from inspect_ai.model import GenerateConfig, Model
+from inspect_ai.model import GenerateConfig, Model, get_model
 
 from compression_eval.arguments import TaskArguments
 from compression_eval.dataset import PlannedDataset, dataset_of
@@ -35,7 +37,6 @@ from compression_eval.fixtures.finding_files import is_address, local_path
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.sweeping.arms import Arm, TaskKey, sweep_arms, task_key
 from compression_eval.sweeping.settings import SHARED, SweepSettings
-from compression_eval.task import arm_task_name, compression, with_models
 from compression_eval.terminal import named_model, plain_error
 from compression_eval.versioning import MADE_FROM
 
@@ -70,44 +71,17 @@ class SweepPlan:
         """The arm of each task, in the order of the run."""
         return {(arm.key, model): arm for arm in self.arms for model in self.settings.models}
 
+    @property
+    def roles(self) -> dict[str, list[str]]:
+        """Names of the models by role."""
+        return {str(role): list(names) for role, names in self.settings.roles.items()}
+
     def dataset(self, arm: Arm) -> PlannedDataset:
         """Return the samples of an arm with their plans; no model is called."""
         try:
             return dataset_of(TaskArguments(**arm.arguments))
         except PassedOverError as error:
             raise DataError(f"arms: {arm.label}: {error}") from error
-
-    @cached_property
-    def sizes(self) -> dict[str, int]:
-        """Samples of one model in one epoch, by the label of the arm.
-
-        They differ if an arm skips fixtures that others take, as ``recorded`` does.
-        """
-        return {label: samples for label, (samples, _) in self._found.items()}
-
-    @property
-    def widest(self) -> Arm:
-        """An arm with the most samples."""
-        return max(self.arms, key=lambda arm: self.sizes[arm.label])
-
-    @cached_property
-    def samples(self) -> int:
-        """Samples over all arms, models and epochs."""
-        return sum(self.sizes.values()) * len(self.settings.models) * self.epochs
-
-    @cached_property
-    def passed_over(self) -> list[PassedOverError]:
-        """Skipped fixtures and cuts, with the arms if not skipped by all."""
-        arms: dict[str, list[str]] = {}
-        for label, (_, reasons) in self._found.items():
-            for text in dict.fromkeys(map(str, reasons)):
-                arms.setdefault(text, []).append(label)
-        return [
-            PassedOverError(
-                text if len(labels) == len(self.arms) else f"for {', '.join(labels)}: {text}"
-            )
-            for text, labels in arms.items()
-        ]
 
     @cached_property
     def _found(self) -> dict[str, tuple[int, list[PassedOverError]]]:
@@ -123,25 +97,59 @@ class SweepPlan:
             found[arm.label] = planned[own]
         return found
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Samples of one model in one epoch, by the label of the arm.
+
+        They differ if an arm skips fixtures that others take, as ``recorded`` does.
+        """
+        return {label: samples for label, (samples, _) in self._found.items()}
+
+    @property
+    def widest(self) -> Arm:
+        """An arm with the most samples."""
+        return max(self.arms, key=lambda arm: self.sizes[arm.label])
+
+    @property
+    def samples(self) -> int:
+        """Samples over all arms, models and epochs."""
+        return sum(self.sizes.values()) * len(self.settings.models) * self.epochs
+
+    @property
+    def passed_over(self) -> list[PassedOverError]:
+        """Skipped fixtures and cuts, with the arms if not skipped by all."""
+        arms: dict[str, list[str]] = {}
+        for label, (_, reasons) in self._found.items():
+            for text in dict.fromkeys(map(str, reasons)):
+                arms.setdefault(text, []).append(label)
+        return [
+            PassedOverError(
+                text if len(labels) == len(self.arms) else f"for {', '.join(labels)}: {text}"
+            )
+            for text, labels in arms.items()
+        ]
+
     def tasks(self) -> Iterator[Task]:
         """Yield the task of each arm and model."""
+        from compression_eval.task import with_models
+
         models = [(name, self._model(name)) for name in self.settings.models]
-        roles = {str(role): names for role, names in self.settings.roles.items()}
         for arm in self.arms:
             for name, model in models:
                 # Each model has its own task, because a task's log names the model that answers.
-                task = with_models(self.task_of(arm), name, roles)
+                task = with_models(self.task_of(arm), name, self.roles)
                 yield task_with(task, model=model, epochs=Epochs(self.epochs, "mean"))
 
     def task_of(self, arm: Arm) -> Task:
         """Return the task of an arm, for any model."""
+        from compression_eval.analysis.arms import FITTED, fitted_to
+        from compression_eval.task import arm_task_name, compression
+
         # In a context of its own: to one of an earlier sweep in this process Inspect would
         # tell the task that no model was chosen, and the embedded one would grade.
         created = Context().run(compression, **arm.arguments)
         if not arm.fitted:
             return created
-        from compression_eval.analysis.arms import FITTED, fitted_to
-
         # It is named by the budget that was asked for, not by the argument fitted to it.
         derived, budget = f"{arm.fitted['argument']}=", f"budget={fitted_to(arm.fitted)}"
         tags = [budget if tag.startswith(derived) else tag for tag in created.tags or []]
@@ -152,7 +160,7 @@ class SweepPlan:
         """Raise if a model cannot be created."""
         for name in self.settings.models:
             self._model(name)
-        for role, names in self.settings.roles.items():
+        for role, names in self.roles.items():
             for name in names:
                 named_model(name, f"{role}: {shorten(name)}")
 
@@ -177,6 +185,9 @@ def sweep_plan(settings: SweepSettings) -> SweepPlan:
     return SweepPlan(settings, sweep_arms(settings))
 
 
+# ----- the folder
+
+
 def log_folder(text: str) -> Path:
     """Return a folder for logs; one at an address behaves as one on this machine."""
     text = local_path(text)
@@ -186,6 +197,14 @@ def log_folder(text: str) -> Path:
 
     # Other workers write meanwhile, which a kept listing would hide.
     return cast(Path, UPath(text, use_listings_cache=False))
+
+
+def fresh_folder(folder: Path) -> Path:
+    """Return a folder beside one that does not exist yet: ``NAME-2`` and so on."""
+    number = 2
+    while (candidate := folder.with_name(f"{folder.name}-{number}")).exists():
+        number += 1
+    return candidate
 
 
 def folder_logs(folder: Path, *, set_aside: bool = False) -> list[EvalLog]:
@@ -215,12 +234,16 @@ def folder_logs(folder: Path, *, set_aside: bool = False) -> list[EvalLog]:
     return logs
 
 
+def current_logs(folder: Path) -> list[EvalLog]:
+    """Return the newest log of each task in a folder."""
+    return list({log.eval.task_id: log for log in folder_logs(folder)}.values())
+
+
 def finished_samples(folder: Path) -> Counter[TaskKey]:
     """Return the number of samples without an error in a folder's current logs, by task."""
-    latest = {log.eval.task_id: log for log in folder_logs(folder)}
     return Counter(
         task_key(log.eval)
-        for log in latest.values()
+        for log in current_logs(folder)
         for summary in read_eval_log_sample_summaries(log.location)
         if summary.error is None and summary.completed
     )
@@ -228,7 +251,11 @@ def finished_samples(folder: Path) -> Counter[TaskKey]:
 
 def refuse_other_work(plan: SweepPlan, folder: Path, way_out: str = "") -> None:
     """Raise if a folder was not made from a plan, or Inspect could not read its logs."""
-    refuse_unreadable(folder)
+    place = str(folder) if is_address(str(folder)) else str(folder.absolute())
+    if match := _QUOTED.search(place):
+        raise DataError(
+            f"log_dir: {place}: Inspect cannot read logs in a folder with {match[0]!r} in its path"
+        )
     if changes := dict.fromkeys(_changes(plan, folder)):
         way_out = way_out or (
             f"Put this into a fresh folder: --fresh takes {fresh_folder(folder)}, or name one with "
@@ -239,23 +266,6 @@ def refuse_other_work(plan: SweepPlan, folder: Path, way_out: str = "") -> None:
             f"{folder}: this folder was made from something else, and its results cannot be "
             f"mixed with new ones. Changed since:{listed}\n{way_out}"
         )
-
-
-def refuse_unreadable(folder: Path) -> None:
-    """Raise if Inspect takes the folder's path for another address."""
-    place = str(folder) if is_address(str(folder)) else str(folder.absolute())
-    if match := _QUOTED.search(place):
-        raise DataError(
-            f"log_dir: {place}: Inspect cannot read logs in a folder with {match[0]!r} in its path"
-        )
-
-
-def fresh_folder(folder: Path) -> Path:
-    """Return a folder beside one that does not exist yet: ``NAME-2`` and so on."""
-    number = 2
-    while (candidate := folder.with_name(f"{folder.name}-{number}")).exists():
-        number += 1
-    return candidate
 
 
 def _changes(plan: SweepPlan, folder: Path) -> Iterator[str]:
@@ -289,21 +299,21 @@ def _planned(plan: SweepPlan, arm: Arm) -> dict[str, Any]:
     """Return what decides the results of an arm, by name."""
     settings = plan.settings
     shared = {name: getattr(settings, name) for name in SHARED}
-    metadata = plan.task_of(arm).metadata or {}
+    # An API key, say, is a parameter of its own and not in a log.
+    named = inspect.signature(get_model).parameters
+    model_args = {name: value for name, value in settings.model_args.items() if name not in named}
     config = GenerateConfig.model_validate(settings.generate)
-    roles = {str(role): names for role, names in settings.roles.items()}
-    return _decisive(shared, config, settings.model_args, roles, metadata)
+    return _decisive(shared, config, model_args, plan.roles, plan.task_of(arm).metadata or {})
 
 
 def _made(spec: EvalSpec) -> dict[str, Any]:
     """Return what decided the results of a log, by name."""
-    bound = (spec.model_roles or {}).items()
     roles = {
         role: [each.model for each in (models if isinstance(models, list) else [models])]
-        for role, models in bound
+        for role, models in (spec.model_roles or {}).items()
     }
-    metadata, config = spec.metadata or {}, spec.model_generate_config
-    return _decisive(spec.task_args, config, spec.model_args, roles, metadata)
+    config = spec.model_generate_config
+    return _decisive(spec.task_args, config, spec.model_args, roles, spec.metadata or {})
 
 
 def _decisive(
@@ -313,6 +323,8 @@ def _decisive(
     roles: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> dict[str, Any]:
+    from compression_eval.analysis.arms import FITTED, fitted_to
+
     # The files are known by their digests, and an arm runs to its end before failures are judged.
     besides = ("fixtures", "probes", "max_failed")
     shared = {name: arguments.get(name) for name in SHARED if name not in besides}
@@ -320,11 +332,14 @@ def _decisive(
     first: dict[str, Any] = next(
         (value for name, value in metadata.items() if name.startswith(MADE_FROM)), {}
     )
+    fitted = metadata.get(FITTED) or {}
     made = {
         **{f"setting {name}": value for name, value in shared.items()},
         **{f"generation option {name}": value for name, value in options.items()},
         **{f"model argument {name}": value for name, value in model_args.items()},
         **{f"role {name}": value for name, value in roles.items()},
+        # They are in the name of the task, by which Inspect finds it again.
+        **({f"budgets that fit {fitted['argument']}": fitted_to(fitted)} if fitted else {}),
         **first,
     }
     return cast(dict[str, Any], json.loads(json.dumps(made, default=str)))

@@ -12,36 +12,36 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, cast
+from typing import Any
 from uuid import uuid4
 
 import click
-from inspect_ai import Task, eval_set
+from inspect_ai import eval_set
 from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
-from inspect_ai.model import GenerateConfig, GenerateConfigArgs, ModelCost
+from inspect_ai.model import GenerateConfig, ModelCost
 
 from compression_eval.engine import Engine
 from compression_eval.errors import DataError, one_line
 from compression_eval.fixtures.digests import digest
-from compression_eval.fixtures.finding_files import is_address
+from compression_eval.fixtures.finding_files import is_address, local_path
 from compression_eval.grading.failures import run_failures
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.sweeping.arms import Arm
-from compression_eval.sweeping.costs import register_prices
 from compression_eval.sweeping.planning import (
     SweepPlan,
+    current_logs,
     folder_logs,
+    fresh_folder,
     log_folder,
     refuse_other_work,
-    sweep_plan,
 )
-from compression_eval.sweeping.settings import ArmSettings, SweepSettings
+from compression_eval.sweeping.settings import SweepSettings, register_prices
 from compression_eval.terminal import plain_error
 
 fcntl: ModuleType | None
@@ -58,26 +58,20 @@ _WRITES = 100
 _MAX_SAMPLES = 200
 """Samples of a task at the same time, unless given: those that wait for a state do nothing else."""
 
-Display = Literal["full", "rich", "plain", "log", "none"]
 
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How a sweep is run; no option changes a result."""
-
-    max_tasks: int | None = None
-    max_samples: int | None = None
-    retry_attempts: int = 3
-    log_buffer: int | None = None
-    """Samples buffered before a log is written; a hundredth of a task's if None."""
-    display: Display | None = None
-    """One of Inspect's displays; Inspect's own choice if None."""
-    prices: Mapping[str, ModelCost] | None = None
-    """Prices for the cost of every call in the logs."""
-
-
-def run_sweep(plan: SweepPlan, folder: Path, options: RunOptions) -> tuple[bool, list[EvalLog]]:
+def run_sweep(
+    plan: SweepPlan,
+    folder: Path,
+    prices: Mapping[str, ModelCost] | None = None,
+    **options: Any,
+) -> tuple[bool, list[EvalLog]]:
     """Run the part of a plan that a folder does not hold yet.
+
+    Args:
+        plan: Of the sweep.
+        folder: For the logs.
+        prices: For the cost of every call in the logs.
+        options: Of Inspect's `eval_set`, none of which changes a result; None is the default.
 
     Returns:
         Whether everything is done, and the header of each task's log.
@@ -90,43 +84,55 @@ def run_sweep(plan: SweepPlan, folder: Path, options: RunOptions) -> tuple[bool,
             refuse_other_work(plan, folder)
             folder_logs(folder, set_aside=True)
             tasks = list(plan.tasks())
-            register_prices(options.prices or {})
+            register_prices(prices or {})
             success, logs = _eval_set(tasks, plan, folder, options)
     # Stopped by Ctrl-C, an eval set reports success for the logs it has, even if it has none.
     return success and len(logs) == len(tasks), logs
 
 
 def _eval_set(
-    tasks: list[Task], plan: SweepPlan, folder: Path, options: RunOptions
+    tasks: Any, plan: SweepPlan, folder: Path, options: Mapping[str, Any]
 ) -> tuple[bool, list[EvalLog]]:
     config = GenerateConfig.model_validate(plan.settings.generate)
-    generate = cast(GenerateConfigArgs, config.model_dump(exclude_none=True))
     largest = plan.sizes[plan.widest.label] * plan.epochs
-    roles: dict[str, Any] = {role: list(names) for role, names in plan.settings.roles.items()}
+    given: dict[str, Any] = {
+        "retry_attempts": 3,
+        "max_samples": min(largest, _MAX_SAMPLES),
+        # Samples that Inspect recovers from its realtime buffer lack their store, and so our
+        # record. Without that buffer only samples in the log count as done, and the log is
+        # written so often that a kill loses next to nothing.
+        "log_realtime": False,
+        "log_buffer": max(1, largest // _WRITES),
+        **{name: value for name, value in options.items() if value is not None},
+        **config.model_dump(exclude_none=True),
+    }
+    roles: dict[str, Any] = dict(plan.roles)
     try:
         return eval_set(
             tasks,
             log_dir=str(folder),
             model=None,  # each task has its own
             model_roles=roles or None,
-            display=options.display,
-            retry_attempts=options.retry_attempts,
             # All samples are tried before a task is retried for those with errors.
             continue_on_fail=True,
             log_samples=True,
-            # Samples that Inspect recovers from its realtime buffer lack their store, and so our
-            # record. Without that buffer only samples in the log count as done, and the log is
-            # written so often that a kill loses next to nothing.
-            log_realtime=False,
-            log_buffer=options.log_buffer or max(1, largest // _WRITES),
-            max_tasks=options.max_tasks,
-            max_samples=options.max_samples or min(largest, _MAX_SAMPLES),
-            **generate,
+            **given,
         )
     except (KeyboardInterrupt, DataError):
         raise
     except Exception as error:  # Inspect and providers raise all kinds of errors
         raise DataError(f"{folder}: the sweep could not run: {plain_error(error)}") from error
+
+
+def why_unfinished(log: EvalLog) -> str:
+    """Return why a log's task did not come to its end, in a line."""
+    failures = run_failures(read_eval_log_sample_summaries(log.location))
+    if failures and failures.errors.count:
+        return failures.errors.line()
+    return one_line(log.error.message, 200) if log.error else log.status
+
+
+# ----- one sweep at a time
 
 
 @contextmanager
@@ -180,26 +186,37 @@ def _locked_store(folder: Path) -> Iterator[None]:
             click.echo(told, err=True)
 
 
+# ----- on a cluster
+
+
 @dataclass(frozen=True)
 class _Unit:
     """The task of one arm and model, as a sweep of its own."""
 
     settings: SweepSettings
+    """With this model only."""
+    arm: Arm
     folder: str
     samples: int
     """In one epoch, as the command has planned them."""
 
 
 def spread(
-    plan: SweepPlan, folder: Path, options: RunOptions, engine: Engine
+    plan: SweepPlan,
+    folder: Path,
+    prices: Mapping[str, ModelCost] | None = None,
+    *,
+    engine: Engine,
+    **options: Any,
 ) -> tuple[bool, list[EvalLog]]:
     """Run the part of a plan that a folder does not hold yet on a cluster.
 
     Args:
         plan: Of the sweep.
         folder: On this machine, where all workers see it, or at an address.
-        options: As for `run_sweep`, of each task.
+        prices: As of `run_sweep`.
         engine: Who works.
+        options: As of `run_sweep`, for each task.
 
     Returns:
         As `run_sweep`.
@@ -214,15 +231,12 @@ def spread(
         refuse_other_work(plan, folder)
         workers, connections = _shares(plan, engine.cores())
         units = [
-            _Unit(
-                _settings(plan, arm, model, connections),
-                str(folder / _task_folder(arm, model)),
-                plan.sizes[arm.label],
-            )
+            _unit(plan, arm, model, folder, connections)
             for arm in plan.arms
             for model in plan.settings.models
         ]
-        run, failed = partial(_run, options), list[str]()
+        _refuse_other_folders(folder, units)
+        run, failed = partial(_run, prices, options), list[str]()
         done = engine.run("sweep", run, units, attrgetter("folder"), at_once=workers)
         try:
             failed.extend(f"{units[number].folder}: {why}" for number, why in done if why)
@@ -234,7 +248,7 @@ def spread(
             f"{told}\n{folder}: not everything could be run; the same command takes up what is "
             "missing"
         )
-    return True, folder_logs(folder)
+    return True, current_logs(folder)
 
 
 def _shares(plan: SweepPlan, cores: int) -> tuple[int, int | None]:
@@ -243,7 +257,7 @@ def _shares(plan: SweepPlan, cores: int) -> tuple[int, int | None]:
     All workers together then hold no more connections than ``max_connections``. They are None if
     no model is called over a network.
     """
-    roles = [name for names in plan.settings.roles.values() for name in names]
+    roles = [name for names in plan.roles.values() for name in names]
     called = [{model, *roles} - {EMBEDDED_MODEL} for model in plan.settings.models]
     # Inspect counts by model: those of one provider that a sample calls share the provider's.
     providers = [Counter(name.partition("/")[0] for name in names) for names in called]
@@ -260,48 +274,39 @@ def _shares(plan: SweepPlan, cores: int) -> tuple[int, int | None]:
     return workers, most // (workers * models)
 
 
-def _settings(plan: SweepPlan, arm: Arm, model: str, connections: int | None) -> SweepSettings:
-    given, generate = arm.arguments, plan.settings.generate
-    alone = ArmSettings(
-        compressor=given["compressor"],
-        args=given.get("compressor_args", {}),
-        prompt=given.get("prompt"),
-        focus_topic=given.get("focus_topic"),
-    )
-    update = {
-        "arms": [alone],
-        "controls": False,
-        "budgets": [],
-        "models": [model],
-        "generate": {**generate, "max_connections": connections} if connections else generate,
-    }
-    return plan.settings.model_copy(update=update)
-
-
-def _task_folder(arm: Arm, model: str) -> str:
+def _unit(plan: SweepPlan, arm: Arm, model: str, folder: Path, connections: int | None) -> _Unit:
+    update: dict[str, Any] = {"models": [model]}
+    if connections:
+        update["generate"] = {**plan.settings.generate, "max_connections": connections}
     shown = re.sub(r"[^A-Za-z0-9+-]+", "-", arm.label)[:40].strip("-")
-    return f"{shown}-{digest(f'{arm.key} {model}')[:8]}"
+    own = folder / f"{shown}-{digest(f'{arm.key} {model}')[:8]}"
+    settings = plan.settings.model_copy(update=update)
+    # A copy has no strategy yet: a user's own cannot be sent to another machine.
+    return _Unit(settings, replace(arm), str(own), plan.sizes[arm.label])
 
 
-def _run(options: RunOptions, unit: _Unit) -> str:
+def _refuse_other_folders(folder: Path, units: list[_Unit]) -> None:
+    """Raise if there are logs that no unit would take up, so that all would be run again."""
+    known = {Path(unit.folder).name for unit in units}
+    for log in folder_logs(folder):
+        if Path(local_path(log.location)).parent.name not in known:
+            raise DataError(
+                f"{folder}: holds logs of a sweep that ran on one machine; go on without --engine, "
+                f"or take a fresh folder: --fresh takes {fresh_folder(folder)}"
+            )
+
+
+def _run(prices: Mapping[str, ModelCost] | None, options: Mapping[str, Any], unit: _Unit) -> str:
     """Run a unit; returns why it could not be, or nothing."""
     try:
-        plan = sweep_plan(unit.settings)
+        plan = SweepPlan(unit.settings, [unit.arm])
         if plan.samples != unit.samples * plan.epochs:
             return (
                 f"the command planned {unit.samples:,} samples, and a worker finds "
                 f"{plan.samples // plan.epochs:,}: it cannot read all fixtures and banks, or they "
                 "have changed"
             )
-        success, logs = run_sweep(plan, log_folder(unit.folder), options)
+        success, logs = run_sweep(plan, log_folder(unit.folder), prices, **options)
     except DataError as error:
         return str(error)
     return "" if success else "; ".join(map(why_unfinished, logs)) or "it was stopped"
-
-
-def why_unfinished(log: EvalLog) -> str:
-    """Return why a log's task did not come to its end, in a line."""
-    failures = run_failures(read_eval_log_sample_summaries(log.location))
-    if failures and failures.errors.count:
-        return failures.errors.line()
-    return one_line(log.error.message, 200) if log.error else log.status

@@ -1,4 +1,8 @@
-"""The settings of a sweep: a YAML file, overridden by a command's options."""
+"""The settings of a sweep (a YAML file, overridden by a command's options), and prices of models.
+
+Inspect has a field for prices (`ModelInfo.cost`) but ships none, so they come from a file or from
+`set_model_cost`; an unknown price stays unknown.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -6,7 +10,13 @@ from typing import Annotated, Any, TypeVar
 
 import click
 import yaml
-from inspect_ai.model import GenerateConfig
+from inspect_ai.model import (
+    GenerateConfig,
+    ModelCost,
+    ModelInfo,
+    get_model_info,
+    set_model_info,
+)
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -14,6 +24,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PositiveInt,
+    TypeAdapter,
     ValidationError,
     field_validator,
 )
@@ -43,13 +54,21 @@ def _items(value: Any) -> Any:
     return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
 
 
-def _each_once(names: list[Any]) -> list[Any]:
+def _each_once(names: list[str]) -> list[str]:
     for position, name in enumerate(names):
         if name == "":
             raise ValueError("an empty name")
         if name in names[:position]:
-            raise ValueError(f"{str(name)[:60]!r} stands there twice")
+            raise ValueError(f"{name[:60]!r} stands there twice")
     return names
+
+
+def _arms(value: Any) -> Any:
+    """Write out the arms that are only named."""
+    items = _items(value)
+    if not isinstance(items, list):
+        return items
+    return [{"compressor": each} if isinstance(each, str) else each for each in items]
 
 
 Names = Annotated[list[str], BeforeValidator(_items)]
@@ -73,9 +92,7 @@ class SweepSettings(ArgumentFields):
 
     model_config = ConfigDict(extra="forbid")
 
-    arms: Annotated[
-        list[str | ArmSettings], BeforeValidator(_items), AfterValidator(_each_once)
-    ] = Field(min_length=1)
+    arms: Annotated[list[ArmSettings], BeforeValidator(_arms)] = Field(min_length=1)
     """Strategies, as full,tail,anchored,anchored+artifacts."""
     models: NamesOnce = Field(default_factory=list)
     """Models under test, separated by commas; Inspect's own choice, or the embedded model, if none
@@ -143,8 +160,7 @@ class SweepSettings(ArgumentFields):
         return value
 
 
-def read_yaml(file: Path) -> Any:
-    """Return the content of a YAML file."""
+def _read_yaml(file: Path) -> Any:
     try:
         return yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -153,6 +169,9 @@ def read_yaml(file: Path) -> Any:
         raise DataError(f"{file}: not UTF-8 text") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise DataError(f"{file}: not YAML: {' '.join(str(error).split())[:200]}") from error
+
+
+# ----- options of a command
 
 
 _FLAGS = {
@@ -206,14 +225,12 @@ def settings_of(file: Path | None, options: Mapping[str, Any]) -> SweepSettings:
     Raises:
         DataError: A setting is unknown or invalid, or there are no arms.
     """
-    merged: Any = {} if file is None else read_yaml(file)
+    merged: Any = {} if file is None else _read_yaml(file)
     if not isinstance(merged, dict) or not all(isinstance(key, str) for key in merged):
         raise DataError(f"{file}: must be a mapping of settings, beginning with arms")
     for name, value in _given(options).items():
-        before = merged.get(name)
-        merged[name] = (
-            {**before, **value} if name in _MAPPINGS and isinstance(before, dict) else value
-        )
+        before = merged.get(name) if name in _MAPPINGS else None
+        merged[name] = {**before, **value} if isinstance(before, dict) else value
     if "arms" not in merged:
         raise DataError("arms: none are given; name some with --arms, or in a YAML file")
     try:
@@ -224,11 +241,7 @@ def settings_of(file: Path | None, options: Mapping[str, Any]) -> SweepSettings:
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings in a command's options."""
-    values = {
-        name: value
-        for name, value in options.items()
-        if name in SweepSettings.model_fields and value is not None and value != ()
-    }
+    values = {name: value for name, value in options.items() if value not in (None, ())}
     for name in ("cut", "refetch"):
         if name in values:
             values[name] = _value(values[name])
@@ -240,9 +253,9 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
         if name in values:
             pairs = _pairs(f"--{name.replace('_', '-')}", values[name])
             values[name] = {key: _value(text) for key, text in pairs.items()}
-    bounds = {name: options[name] for name in ("max_retries", "timeout")}
-    if given := {name: value for name, value in bounds.items() if value is not None}:
-        values["generate"] = {**values.get("generate", {}), **given}
+    for name in ("max_retries", "timeout"):
+        if name in values:
+            values["generate"] = {**values.get("generate", {}), name: values.pop(name)}
     return values
 
 
@@ -258,3 +271,50 @@ def _value(text: str) -> Any:
         return yaml.safe_load(text)
     except yaml.YAMLError:
         return text
+
+
+# ----- prices
+
+
+_PRICES: TypeAdapter[dict[str, ModelCost]] = TypeAdapter(dict[str, ModelCost])
+
+
+def read_prices(file: Path | None) -> dict[str, ModelCost]:
+    """Return the prices in a file by model; empty without a file."""
+    if file is None:
+        return {}
+    try:
+        prices = _PRICES.validate_python(_read_yaml(file))
+    except ValidationError as error:
+        raise DataError(describe_validation_error(file, error)) from error
+    for name, cost in prices.items():
+        if any(not 0 <= price < 1e6 for price in cost.model_dump().values()):
+            raise DataError(f"{file}: {name}: a price is below 0 or not a price")
+    return prices
+
+
+def price_of(model: str, prices: Mapping[str, ModelCost]) -> ModelCost | None:
+    """Return a model's prices in dollars per million tokens; None if unknown."""
+    if model in prices:
+        return prices[model]
+    if model.startswith("embedded/"):
+        return ModelCost(input=0, output=0, input_cache_write=0, input_cache_read=0)
+    info = _known(model)
+    return info.cost if info else None
+
+
+def register_prices(prices: Mapping[str, ModelCost]) -> None:
+    """Register the prices with Inspect, so that logs hold the cost of each call.
+
+    Its own ``model_cost_config`` refuses models that it does not know.
+    """
+    for model, cost in prices.items():
+        info = _known(model) or ModelInfo()
+        set_model_info(model, info.model_copy(update={"cost": cost}))
+
+
+def _known(model: str) -> ModelInfo | None:
+    try:
+        return get_model_info(model)
+    except Exception:  # a provider's package may be missing, which does not matter here
+        return None

@@ -17,7 +17,7 @@ from tests.sweeping.commanding import run, settings_file
         ({"arms": []}, "sweep.yaml: arms: "),
         ({"arms": [{"compressor": "tail", "arguments": {}}]}, "arguments"),
         ({"arms": ["tial"]}, "did you mean 'tail'"),
-        ({"arms": ["edit", "edit"]}, "'edit' stands there twice"),
+        ({"arms": ["edit", "edit"]}, "arms: edit is given twice"),
         ({"arms": ["tail", {"compressor": "tail", "args": {"tail_tokens": 2000}}]}, "given twice"),
         ({"arms": [{"compressor": "tail", "args": {"tial_tokens": 1}}]}, "tial_tokens"),
         ({"models": ["a", ""]}, "sweep.yaml: models: an empty name"),
