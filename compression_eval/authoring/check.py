@@ -8,10 +8,8 @@ that overlap, thirds of the history that no fact is from, and verdicts that are 
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from functools import cached_property
 from itertools import combinations, product
 from pathlib import Path
 from typing import get_args
@@ -36,6 +34,7 @@ from compression_eval.fixtures.checking import (
     bank_findings,
     counted,
     is_shipped,
+    probe_findings,
     unknown_fields,
 )
 from compression_eval.fixtures.cuts import TAIL_TOKENS, resolve_cut
@@ -43,7 +42,7 @@ from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.finding_files import SHIPPED
 from compression_eval.fixtures.loading import FixtureWithBank, find_sources
 from compression_eval.terminal import examples, go_on, say_passed_over
-from compression_eval.text.lookup import Text, normalise, other_paths, paths_of
+from compression_eval.text.lookup import Text, normalise
 
 BY_MODEL = "model "
 """Begins the origin of a probe that a model wrote; its name follows."""
@@ -54,8 +53,8 @@ _MAX_FACTS = 8
 _ALIKE = 0.85
 _SHORT_NUMBER = re.compile(r"[^\w%]*\d{1,2}[^\w%]*")
 _TELLING = re.compile(r"[\d_/\\@#$&*+=<>|~]|\w(?:[.:]\w|[(\[])|(?<!\S)[.-]+\w|\w\S*?[A-Z]")
-_WORD = re.compile(r"\w+")
 _AROUND = 60
+_MAX_SEARCHED = 50_000
 _SPECIFIC = re.compile(r"[\w./:#-]*(?:[\d_/]|\w\.\w)[\w./:#-]*")
 _QUOTED = re.compile(r"[`“‘「『]([^`”’」』]+)")
 _SCRIPTS = {"zh": re.compile("[\u4e00-\u9fff]"), "ja": re.compile("[\u3040-\u30ff]")}
@@ -110,27 +109,30 @@ def tells_by_spelling(form: str) -> bool:
 
 
 def faults(probe: Probe, history: History) -> list[str]:
-    """Return what is wrong with a probe, each in a sentence; nothing if it can be taken.
+    """Return what is wrong with a new probe, each in a sentence; nothing if it can be taken.
 
     Args:
         probe: The probe, with evidence for each fact.
         history: The history before its cut.
     """
-    facts = probe.expected_facts
-    found = list(_question_faults(probe, history))
+    facts, question = probe.expected_facts, probe.question
+    found = []
+    if not question.strip() or len(question) > _MAX_QUESTION:
+        found.append(f"question: must have 1 to {_MAX_QUESTION} characters")
+    if not question.replace("\n", "").isprintable():
+        found.append("question: has control characters")
+    script = _SCRIPTS.get(history.language)
+    if script and not script.search(question):
+        language = history.language
+        found.append(f"question: must be written in the language of the conversation ({language})")
+    if len(facts) > _MAX_FACTS:
+        found.append(f"facts: {len(facts)} of them; at most {_MAX_FACTS}")
+    for _, place, text in probe_findings(probe, history.texts, history.cut, "error"):
+        found.append(f"{place.removeprefix('.').replace('expected_facts', 'facts')}: {text}")
     for number, item in enumerate(facts):
-        found.extend(f"facts[{number}]: {fault}" for fault in _fact_faults(item, probe, history))
+        found.extend(f"facts[{number}]: {text}" for text in _unusable(item, history))
     if len(guessed := list(_guessed(probe))) * 2 > len(facts):
         found.extend(guessed)
-    answer = Text(probe.reference_answer)
-    if not probe.reference_answer.strip():
-        found.append("reference_answer: there is none")
-    else:
-        found.extend(
-            f"reference_answer: does not contain {shorten(item.fact)}"
-            for item in facts
-            if not item.derived and not answer.has_any(item.forms)
-        )
     kept = [_kept(item, history) for item in facts]
     if all(kept):
         found.append(
@@ -138,6 +140,22 @@ def faults(probe: Probe, history: History) -> list[str]:
             f"to {history.cut - 1}, or the system prompt): {', '.join(filter(None, kept))}"
         )
     return found
+
+
+def _unusable(item: ExpectedFact, history: History) -> Iterator[str]:
+    """Yield the forms that cannot be looked up safely, and what evidence without them says."""
+    for form in item.forms:
+        bare = normalise(form)
+        if len(form) > _MAX_FACT or not form.isprintable():
+            yield f"{shorten(form)} cannot be looked up: give 1 to {_MAX_FACT} plain characters"
+        elif _SHORT_NUMBER.fullmatch(bare) or (len(bare) < 2 and bare.isascii()):
+            yield f"{shorten(form)} is too short to be found safely: add its name or unit"
+    silent = (i for i in item.evidence if i < history.cut and not item.derived)
+    for index in [i for i in silent if not history.texts[i].has_any(item.forms)][:2]:
+        source = history.texts[index].source[:_MAX_SEARCHED]
+        near = SequenceMatcher(None, source, item.fact, autojunk=False).find_longest_match()
+        said = source[max(0, near.a - _AROUND) : near.a + 2 * len(item.fact) + _AROUND]
+        yield f"message {index} says {said!r}"
 
 
 def _guessed(probe: Probe) -> Iterator[str]:
@@ -170,97 +188,6 @@ def _looked_up(probe: Probe) -> list[ExpectedFact]:
 def _stands_in(text: Text, item: ExpectedFact) -> str | None:
     """Return the form of a fact that a text has; None if it has none."""
     return next(filter(text.spells, item.forms), None) if text.has_any(item.forms) else None
-
-
-def _question_faults(probe: Probe, history: History) -> Iterator[str]:
-    question = probe.question
-    if not question.strip() or len(question) > _MAX_QUESTION:
-        yield f"question: must have 1 to {_MAX_QUESTION} characters"
-    if not question.replace("\n", "").isprintable():
-        yield "question: has control characters"
-    script = _SCRIPTS.get(history.language)
-    if script and not script.search(question):
-        yield f"question: must be written in the language of the conversation ({history.language})"
-    if len(probe.expected_facts) > _MAX_FACTS:
-        yield f"facts: {len(probe.expected_facts)} of them; at most {_MAX_FACTS}"
-    text = Text(question)
-    for number, item in enumerate(probe.expected_facts):
-        for form in filter(text.spells, () if item.derived else item.forms):
-            place = "fact" if form == item.fact else "any_of"
-            yield (
-                f"question: gives away {shorten(form)} (facts[{number}].{place}): an answer that "
-                "repeats the question would be right"
-            )
-
-
-def _fact_faults(item: ExpectedFact, probe: Probe, history: History) -> Iterator[str]:
-    unusable = False
-    for form in item.forms:
-        bare = normalise(form)
-        if not bare or len(form) > _MAX_FACT or not form.isprintable():
-            yield f"{shorten(form)} cannot be looked up: give 1 to {_MAX_FACT} plain characters"
-            unusable = True
-        elif _SHORT_NUMBER.fullmatch(bare) or (len(bare) < 2 and bare.isascii()):
-            yield f"{shorten(form)} is too short to be found safely: add its name or unit"
-            unusable = True
-    if unusable:
-        return
-    stating = item.evidence if item.derived else history.stated_in(item.forms, item.evidence)
-    silent = [index for index in item.evidence if index not in stating]
-    if outside := [index for index in item.evidence if not 0 <= index < history.cut]:
-        yield f"evidence {outside} does not lie before the cut at {history.cut}"
-    elif silent or not item.evidence:
-        stated = history.stated_in(item.forms)
-        hint = f"it stands in {stated[:8]}" if stated else "it stands nowhere before the cut"
-        where = f"is not in its evidence messages {silent}" if silent else "has no evidence"
-        passages = "".join(
-            f"; message {index} says {near!r}"
-            for index in silent[:2]
-            if (near := _nearest(item.fact, history.texts[index].source))
-        )
-        yield f"{shorten(item.fact)} {where}; {hint}{passages}"
-    for value in item.superseded:
-        yield from _superseded_faults(value, item, probe, history)
-    if item.derived:
-        return
-    for form in item.forms:  # a base name that counts for a path may be that of another file
-        name = normalise(form)
-        paths = paths_of(name, [normalise(other) for other in item.forms])
-        if paths and any(other_paths(name, paths, text.normalised) for text in history.texts):
-            yield f"{shorten(form)} is also the name of another file"
-
-
-def _nearest(form: str, text: str) -> str:
-    """Return the passage of a text that has the most words of a form; empty if it has none."""
-    wanted = set(_WORD.findall(form.lower()))
-    found = [(m.start(), m[0]) for m in _WORD.finditer(text.lower()) if m[0] in wanted]
-    reach = 2 * len(form)
-
-    def words_from(place: int) -> int:
-        start = found[place][0]
-        near = found[place : place + 2 * len(wanted)]
-        return len({word for at, word in near if at <= start + reach})
-
-    if not found:
-        return ""
-    start = found[max(range(len(found)), key=words_from)][0]
-    return text[max(0, start - _AROUND) : start + reach + _AROUND]
-
-
-def _superseded_faults(
-    value: str, item: ExpectedFact, probe: Probe, history: History
-) -> Iterator[str]:
-    said = f"the superseded {shorten(value)}"
-    if any(Text(value).spells(form) or Text(form).spells(value) for form in item.forms):
-        yield f"{said} cannot be told from the current value"
-        return
-    stated = next(history.stating([value]), None)
-    if stated is None:
-        yield f"{said} is nowhere before the cut"
-    elif stated > max(item.evidence, default=-1):
-        yield f"{said} first stands after the value that replaced it"
-    if probe.reference_answer and Text(probe.reference_answer).spells(value):
-        yield f"the reference answer contains {said}"
 
 
 def warnings(probe: Probe, history: History) -> list[str]:
@@ -328,93 +255,8 @@ def _share_a_fact(probe: Probe, other: Probe) -> str | None:
     return next(filter(None, shared), None)
 
 
-@dataclass(frozen=True)
-class Case:
-    """A probe with all that the checks look at."""
-
-    probe: Probe
-    history: History
-    valid: Qualification | None
-    """Its verdict, if that is about this fixture, probe and cut."""
-
-    @property
-    def facts(self) -> Iterator[tuple[str, ExpectedFact]]:
-        """Each fact behind its place."""
-        for position, fact in enumerate(self.probe.expected_facts):
-            yield f".expected_facts[{position}]", fact
-
-    @cached_property
-    def kept(self) -> bool:
-        """Whether all facts stand in what is kept verbatim."""
-        facts = self.probe.expected_facts
-        return bool(facts) and all(self.history.kept(fact.forms) for fact in facts)
-
-    @cached_property
-    def in_system(self) -> bool:
-        """Whether all facts stand in the system prompt."""
-        facts, head = self.probe.expected_facts, range(self.history.start)
-        return bool(facts) and all(self.history.stated_in(f.forms, head) for f in facts)
-
-
-Warnings = Iterator[tuple[str, str]]
-"""Places in a probe, such as ``.type``, each with what is wrong there."""
-
-
-def answered_by_what_is_kept(case: Case) -> Warnings:
-    """Does every arm keep the answer? Then no compression can lose it."""
-    history = case.history
-    if case.in_system:
-        yield "", "the system prompt alone holds every fact"
-    elif case.kept:
-        kept = f"messages {history.tail_start} to {history.cut - 1}"
-        yield "", f"every fact also stands in the kept tail ({kept}): compression cannot lose it"
-
-
-def alternatives(case: Case) -> Warnings:
-    """Is a fact within another? No good answer gives both, yet all are required."""
-    for (first, one), (second, other) in combinations(enumerate(case.probe.expected_facts), 2):
-        if Text(one.fact).spells(other.fact) or Text(other.fact).spells(one.fact):
-            yield (
-                f".expected_facts[{first}] and [{second}]",
-                f"{shorten(one.fact)} and {shorten(other.fact)} overlap: whoever gives the longer "
-                "has given the shorter; spellings of one thing belong into any_of",
-            )
-
-
-def verdict_against_it(case: Case) -> Warnings:
-    """Is the verdict of ``probes qualify`` out of date, or is it that the probe does not count?"""
-    found = case.probe.qualification
-    if found is None:
-        return
-    text = ""
-    if case.valid is None:
-        text = "the verdict is out of date: fixture, probe or cut have changed; qualify it again"
-    elif not found.full.passes:
-        text = f"not qualified: the full history passes {found.full.passed} of {found.full.runs}"
-    elif not found.qualified:
-        text = f"not qualified: nothing at all passes {found.none.passed} of {found.none.runs}"
-    if text:
-        yield ".qualification", text
-
-
-CHECKS: tuple[Callable[[Case], Warnings], ...] = (
-    answered_by_what_is_kept,
-    alternatives,
-    verdict_against_it,
-)
-
-
-@dataclass(frozen=True)
-class BankReport:
-    """What a check of one bank found."""
-
-    findings: list[Finding]
-    coverage: list[str]
-    """What its probes are spread over, in lines for people."""
-
-
-def check_bank(pair: FixtureWithBank, tail_tokens: int) -> BankReport:
-    """Return what is wrong with a bank, and what it covers.
+def check_bank(pair: FixtureWithBank, tail_tokens: int) -> tuple[list[Finding], list[str]]:
+    """Return what is wrong with a bank, and what its probes are spread over, in lines.
 
     A probe without a cut of its own is looked at where the conversation ends.
 
@@ -429,49 +271,83 @@ def check_bank(pair: FixtureWithBank, tail_tokens: int) -> BankReport:
     cuts = sorted({probe.cut or end for probe in bank.probes})
     at = dict(zip(cuts, anyio.run(histories, fixture, cuts, tail_tokens), strict=True))
     fixture_digest = digest(fixture)
-    cases = []
+    types, places, verdicts = Counter[str](), Counter[str](), Counter[str]()
+    in_system = in_kept = 0
     for position, probe in enumerate(bank.probes):
-        # A probe without a cut of its own may have been put at any; its verdict says at which.
-        cut = probe.cut or (probe.qualification.cut if probe.qualification else end)
-        valid = valid_qualification(probe, fixture_digest, cut)
-        case = Case(probe, at[probe.cut or end], valid)
-        cases.append(case)
+        history, facts = at[probe.cut or end], probe.expected_facts
         where = f"{path}: probes[{position}] ({shorten(probe.id)})"
-        for check in CHECKS:
-            findings.extend(Finding("warning", where + place, text) for place, text in check(case))
-    facts = ((fact, case.history) for case in cases for _, fact in case.facts)
-    thirds = Counter(_third(*each) for each in facts if each[0].evidence or not each[0].derived)
-    for third in THIRDS if len(cases) >= _MIN_PROBES_FOR_THIRDS else ():
-        if not thirds[third]:
+        head = range(history.start)
+        if facts and all(any(True for _ in history.stating(f.forms, head)) for f in facts):
+            in_system += 1
+            findings.append(Finding("warning", where, "the system prompt alone holds every fact"))
+        elif facts and all(history.kept(fact.forms) for fact in facts):
+            kept = f"messages {history.tail_start} to {history.cut - 1}"
+            text = f"every fact also stands in the kept tail ({kept}): compression cannot lose it"
+            findings.append(Finding("warning", where, text))
+        in_kept += bool(facts) and all(history.kept(fact.forms) for fact in facts)
+        findings.extend(_overlaps(facts, where))
+        # A probe without a cut of its own may have been put at any; its verdict says at which.
+        found = probe.qualification
+        valid = valid_qualification(
+            probe, fixture_digest, probe.cut or (found.cut if found else end)
+        )
+        findings.extend(_verdict_findings(found, valid, f"{where}.qualification"))
+        types[probe.type] += 1
+        verdicts[verdict(valid)] += 1
+        places.update(_third(f, history) for f in facts if f.evidence or not f.derived)
+    for third in THIRDS if len(bank.probes) >= _MIN_PROBES_FOR_THIRDS else ():
+        if not places[third]:
             text = f"no fact is first said in the {third} third"
             findings.append(Finding("warning", f"{path}: probes", text))
-    return BankReport(findings, list(_coverage(cases, thirds)))
+
+    def counts(found: Counter[str], names: Sequence[str]) -> str:
+        return ", ".join(f"{name} {found[name]}" for name in names)
+
+    total, by_cut = len(bank.probes), Counter(str(probe.cut or end) for probe in bank.probes)
+    coverage = [
+        f"{total} probes: " + counts(types, get_args(ProbeType)),
+        "facts first said: " + counts(places, (*THIRDS, "kept")),
+        "at cut: " + counts(by_cut, [str(cut) for cut in cuts]),
+        f"answered by the kept tail: {in_kept} ({in_kept / total:.0%}), "
+        f"by the system prompt alone: {in_system}",
+    ]
+    if set(verdicts) - {"unknown"}:
+        coverage.append("verdicts: " + counts(verdicts, get_args(Verdict)))
+    return findings, coverage
+
+
+def _overlaps(facts: Sequence[ExpectedFact], where: str) -> Iterator[Finding]:
+    """Yield the facts that are within others: no good answer gives both, yet all are required."""
+    for (first, one), (second, other) in combinations(enumerate(facts), 2):
+        if Text(one.fact).spells(other.fact) or Text(other.fact).spells(one.fact):
+            yield Finding(
+                "warning",
+                f"{where}.expected_facts[{first}] and [{second}]",
+                f"{shorten(one.fact)} and {shorten(other.fact)} overlap: whoever gives the longer "
+                "has given the shorter; spellings of one thing belong into any_of",
+            )
+
+
+def _verdict_findings(
+    found: Qualification | None, valid: Qualification | None, where: str
+) -> Iterator[Finding]:
+    """Say if a verdict of ``probes qualify`` is out of date, or that the probe does not count."""
+    if found is not None and valid is None:
+        text = "the verdict is out of date: fixture, probe or cut have changed; qualify it again"
+        yield Finding("warning", where, text)
+    elif found is not None and not found.full.passes:
+        runs = f"the full history passes {found.full.passed} of {found.full.runs}"
+        yield Finding("warning", where, f"not qualified: {runs}")
+    elif found is not None and not found.qualified:
+        runs = f"nothing at all passes {found.none.passed} of {found.none.runs}"
+        yield Finding("warning", where, f"not qualified: {runs}")
 
 
 def _third(fact: ExpectedFact, history: History) -> str:
     """Return where in the compressed part a fact is first said, or ``kept``."""
     evidence = [index for index in fact.evidence if index < history.cut]
-    first = min(evidence or history.stated_in(fact.forms), default=history.cut)
+    first = min(evidence or history.stating(fact.forms), default=history.cut)
     return history.third(first) if first in history.compressed else "kept"
-
-
-def _coverage(cases: Sequence[Case], thirds: Counter[str]) -> Iterator[str]:
-    def counts(found: Counter[str], names: Sequence[str]) -> str:
-        return ", ".join(f"{name} {found[name]}" for name in names)
-
-    types = Counter[str](case.probe.type for case in cases)
-    cuts = Counter(case.history.cut for case in cases)
-    verdicts = Counter[str](verdict(case.valid) for case in cases)
-    kept = sum(case.kept for case in cases)
-    yield f"{len(cases)} probes: " + counts(types, get_args(ProbeType))
-    yield "facts first said: " + counts(thirds, (*THIRDS, "kept"))
-    yield "at cut: " + ", ".join(f"{cut} {number}" for cut, number in sorted(cuts.items()))
-    yield (
-        f"answered by the kept tail: {kept} ({kept / len(cases):.0%}), "
-        f"by the system prompt alone: {sum(case.in_system for case in cases)}"
-    )
-    if set(verdicts) - {"unknown"}:
-        yield "verdicts: " + counts(verdicts, get_args(Verdict))
 
 
 @click.command(
@@ -507,20 +383,17 @@ def check_command(paths: tuple[str, ...], probes: Path | None, tail_tokens: int)
         if len(sources) > 1:
             name = source.path.name if source.path else source.name
             click.echo(f"{number} of {len(sources)}: {name}", err=True)
+        coverage: list[str] = []
         try:
-            report = check_bank(source.read(), tail_tokens)
+            found, coverage = check_bank(source.read(), tail_tokens)
         except PassedOverError as error:
             without.append(error)
             continue
         except DataError as error:
-            report = BankReport(
-                [Finding("error", "", line) for line in str(error).splitlines()], []
-            )
-        for finding in report.findings:
-            click.echo(str(finding))
-        for line in report.coverage:
-            click.echo(f"{source.stem}: {line}")
-        findings.extend(report.findings)
+            found = [Finding("error", "", line) for line in str(error).splitlines()]
+        click.echo("".join(f"{finding}\n" for finding in found), nl=False)
+        click.echo("".join(f"{source.stem}: {line}\n" for line in coverage), nl=False)
+        findings.extend(found)
     say_passed_over(without, sources[len(without) :])
     click.echo(counted(findings, len(sources) - len(without)))
     if any(finding.severity == "error" for finding in findings):

@@ -7,7 +7,7 @@ A `History` has three parts: a head and a tail that every strategy keeps, and th
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -38,8 +38,8 @@ IN_WORKSPACE = (
 DRAFT = "draft"
 """The id of a probe before it has its place in a bank."""
 
-MAX_COMMAND = 20_000
-"""Characters of a command line that are read; what is as long may go on."""
+_MAX_COMMAND = 20_000
+"""Characters of a command line that are read."""
 _MIN_REQUEST_WORDS = 4
 _LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 _SCRIPTED = {
@@ -137,21 +137,12 @@ class History:
             found.extend(range(message, end))
         return found
 
-    def stated_in(self, forms: Iterable[str], among: Iterable[int] | None = None) -> list[int]:
-        """Return the indices of the messages that state one of ``forms``, rising."""
-        return list(self.stating(forms, among))
-
     def stating(self, forms: Iterable[str], among: Iterable[int] | None = None) -> Iterator[int]:
-        """Yield what `stated_in` returns; to look up no more than is needed, which takes long."""
+        """Yield the indices of the messages that state one of ``forms``, rising."""
         wanted = list(forms)
         for index in range(self.cut) if among is None else sorted(set(among)):
             if 0 <= index < self.cut and self.texts[index].has_any(wanted):
                 yield index
-
-    def comes_up(self, form: str, besides: Container[int] = ()) -> bool:
-        """Return whether a message, other than some, states a form."""
-        texts = [text for index, text in enumerate(self.texts) if index not in besides]
-        return any(text.spells(form) for text in texts)
 
     @property
     def verbatim(self) -> tuple[int, ...]:
@@ -230,7 +221,7 @@ def command_line(call: Call) -> str:
     if isinstance(command, list):
         wrapped = len(command) == 3 and command[1] in ("-c", "-lc")
         command = command[2] if wrapped else " ".join(command)
-    return (command or "")[:MAX_COMMAND]
+    return (command or "")[:_MAX_COMMAND]
 
 
 async def histories(

@@ -217,7 +217,7 @@ BAD = {
     "leaking": (candidate("Is FER-512 the ticket?", fact("FER-512", 1)), "gives away 'FER-512'"),
     "ungrounded": (
         candidate("Which ticket?", fact("FER-513", 1)),
-        "'FER-513' is not in its evidence messages [1]; it stands nowhere before the cut",
+        "'FER-513' is not in its evidence messages [1]; it is nowhere before the cut",
     ),
     "kept": (candidate("What did they say?", fact("Good so far", 20)), "kept verbatim"),
     "for no need": (

@@ -35,7 +35,7 @@ NO_LISTS = [Call(1, "TodoWrite", arguments, "ok") for arguments in NO_TODOS]
 )
 def test_a_whole_list_is_read(name: str, arguments: Json) -> None:
     tasks, messages = latest_tasks([Call(3, name, arguments, "ok")])
-    assert [(task.text, task.state) for task in tasks] == [("A b", "current")]
+    assert [(task.text, task.done) for task in tasks] == [("A b", False)]
     assert messages == [3]
 
 
@@ -76,5 +76,5 @@ def test_a_whole_list_is_read(name: str, arguments: Json) -> None:
 )
 def test_what_calls_leave(calls: list[Call], states: dict[str, str], messages: list[int]) -> None:
     tasks, written = latest_tasks(calls)
-    assert {task.text: task.state for task in tasks} == states
+    assert {task.text: "done" if task.done else "open" for task in tasks} == states
     assert written == messages
