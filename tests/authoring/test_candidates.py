@@ -33,9 +33,17 @@ def test_a_sound_probe_has_no_fault(history: History) -> None:
     [
         ("What?", fact("row_limit = 600", []), "has no evidence; it is in [10]"),
         ("What?", fact("row_limit = 600", [22]), "does not lie before the cut at 22"),
-        ("What is it?", fact("row_limit = 600", [10], ["is"]), "facts[0]: the question gives away 'is'"),
+        (
+            "What is it?",
+            fact("row_limit = 600", [10], ["is"]),
+            "facts[0]: the question gives away 'is'",
+        ),
         ("Which limit of the row?", fact("row_limit", [10]), "from words of the question"),
-        ("What?", fact("row_limit = 45", [6], superseded=["row_limit = 600"]), "first appears after"),
+        (
+            "What?",
+            fact("row_limit = 45", [6], superseded=["row_limit = 600"]),
+            "first appears after",
+        ),
         (
             "What?",
             fact("Good so far", [20]),
