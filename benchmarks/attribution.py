@@ -164,7 +164,7 @@ def _judged(
 
 async def _state(pair: FixtureWithBank, strategy: CompactionStrategy) -> State:
     cut = resolve_cut(pair.fixture, "end")
-    compressor = Compressor("spoilt", "", Arguments, lambda *_: strategy, calls_model=True)
+    compressor = Compressor("spoilt", "", Arguments, lambda *_: strategy)
     plan = CompressionPlan(
         fixture=pair.fixture,
         tools=declared_tools(pair.fixture, cut),

@@ -220,7 +220,7 @@ def _kept_state(run: RunIdentity, key: str) -> State | None:
         return None
     elsewhere = _folders.get(run.task_id, set()) - {run.log_folder}
     for folder in [run.log_folder, *sorted(elsewhere)]:
-        if (state := load_state(_state_path(folder, run.task_id, key), key)) is not None:
+        if (state := load_state(_state_path(folder, run.task_id, key))) is not None:
             if folder != run.log_folder:
                 _keep(run, key, state)
             return state
@@ -231,7 +231,7 @@ def _keep(run: RunIdentity, key: str, state: State) -> None:
     if run.log_folder is None:
         return
     try:
-        save_state(_state_path(run.log_folder, run.task_id, key), key, state)
+        save_state(_state_path(run.log_folder, run.task_id, key), state)
     except Exception as error:  # a file system may raise anything; the run can continue
         _warn_once(
             f"states cannot be kept beside the log, so a retry would compress again: {error}"
@@ -242,24 +242,20 @@ def _keep(run: RunIdentity, key: str, state: State) -> None:
 
 def _state_path(log_folder: str, task_id: str, key: str) -> str:
     # A fixture's name is untrusted, so it never becomes part of a path.
-    name = hashlib.sha256(key.encode()).hexdigest()[:24]
+    name = hashlib.sha256(key.encode()).hexdigest()
     return f"{log_folder.rstrip('/')}/{STATES_FOLDER}/{task_id}/{name}.state.gz"
 
 
-def load_state(path: str, key: str) -> State | None:
+def load_state(path: str) -> State | None:
     """Return the state that a file keeps, or None if there is none that can be read.
 
-    A file that is damaged or was kept under another key (another conversation, cut or replicate)
-    counts as none: the state is then computed anew. The path may be a URL.
+    A damaged file counts as none: the state is then computed anew. The path may be a URL.
     """
     import fsspec
 
     try:
         with fsspec.open(path, "rb") as file:
-            kept, _, content = gzip.decompress(file.read()).partition(b"\n")
-        if kept != _digest(key, content):
-            raise ValueError("it is not the one that was kept here")
-        return State.model_validate_json(content)
+            return State.model_validate_json(gzip.decompress(file.read()))
     except FileNotFoundError:
         return None
     except (OSError, EOFError, zlib.error, ValueError) as error:
@@ -267,12 +263,11 @@ def load_state(path: str, key: str) -> State | None:
         return None
 
 
-def save_state(path: str, key: str, state: State) -> None:
+def save_state(path: str, state: State) -> None:
     """Save a state in a file atomically."""
     import fsspec
 
-    dumped = state.model_dump_json().encode()
-    content = gzip.compress(_digest(key, dumped) + b"\n" + dumped, mtime=0)
+    content = gzip.compress(state.model_dump_json().encode(), mtime=0)
     if "://" in path and not path.startswith("file://"):
         with fsspec.open(path, "wb") as file:
             file.write(content)
@@ -285,10 +280,6 @@ def save_state(path: str, key: str, state: State) -> None:
         partial.replace(target)
     finally:  # on a full disk, half a file would only take room from the log
         partial.unlink(missing_ok=True)
-
-
-def _digest(key: str, content: bytes) -> bytes:
-    return hashlib.sha256(key.encode() + b"\0" + content).hexdigest().encode()
 
 
 @dataclass

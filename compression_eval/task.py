@@ -239,7 +239,7 @@ def check_models(
     graders: Sequence[str | None],
 ) -> None:
     """Refuse an unsuitable model; outside of an eval it is unknown."""
-    check = spec.compressor.check_model
+    check = spec.compressor.kind.check_model
     if check is not None and answerer is not None:
         # A bound or active model is never created again.
         model = model_roles().get("compressor") or get_model(

@@ -173,24 +173,9 @@ class Memory(_Model):
         )
 
     def _eviction_order(self, count: Callable[[str], int]) -> Iterator[Entry]:
-        left = dict(self.sections)
-        closed = [entry for entries in left.values() for entry in entries if entry.closed]
-        for cycle in sorted({entry.cycle for entry in closed}):
-            # Each with the place at which it stands when those before it are gone.
-            ranked = [
-                (place - number, name, number, entry)
-                for name, entries in left.items()
-                for number, (place, entry) in enumerate(
-                    (place, entry)
-                    for place, entry in enumerate(entries)
-                    if entry.closed and entry.cycle == cycle
-                )
-            ]
-            yield from (entry for *_, entry in sorted(ranked, key=lambda each: each[:3]))
-            left = {
-                name: [entry for entry in entries if not entry.closed or entry.cycle != cycle]
-                for name, entries in left.items()
-            }
+        entries = [entry for section in self.sections.values() for entry in section]
+        yield from sorted((e for e in entries if e.closed), key=lambda entry: entry.cycle)
+        left = {name: [e for e in own if not e.closed] for name, own in self.sections.items()}
         by_age = {name: deque(sorted(left[name], key=lambda entry: entry.cycle)) for name in left}
         totals = {name: sum(count(e.text) for e in entries) for name, entries in left.items()}
         for last in (False, True):

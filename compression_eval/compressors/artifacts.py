@@ -33,7 +33,6 @@ from compression_eval.compressors.prompts import prompt
 from compression_eval.compressors.strategy import (
     Arguments,
     Compressor,
-    WrappedStrategy,
     carried,
 )
 from compression_eval.compressors.tokens import is_opaque, token_counter
@@ -229,7 +228,7 @@ def _language(messages: Sequence[ChatMessage]) -> Language:
     return "ja" if kana >= han / 4 else "zh"
 
 
-class ArtifactIndexCompaction(WrappedStrategy):
+class ArtifactIndexCompaction(CompactionStrategy):
     """Run another strategy, then add the index to its result.
 
     The index is read from every tool call that the strategy was given, merged with that of the
@@ -253,10 +252,23 @@ class ArtifactIndexCompaction(WrappedStrategy):
         always: bool = False,
         leaving_room: Callable[[int], CompactionStrategy] | None = None,
     ) -> None:
-        super().__init__(inner)
+        super().__init__(type=inner.type, threshold=inner.threshold, memory=inner.memory)
+        self.inner = inner
         self.index_tokens = index_tokens
         self.always = always
         self.leaving_room = leaving_room
+
+    @property
+    def preserve_prefix(self) -> bool:
+        """The inner strategy's own value."""
+        return self.inner.preserve_prefix
+
+    async def compact(
+        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
+    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
+        """Compress a conversation; see ``compact_outcome``."""
+        result = await self.compact_outcome(model, messages, tools)
+        return result.input, result.message
 
     async def compact_outcome(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
@@ -362,7 +374,7 @@ def with_artifacts(compressor: Compressor) -> Compressor:
         return ArtifactIndexCompaction(
             inner(),
             index_tokens=getattr(given, "index_tokens", _DEFAULT_TOKENS),
-            always=compressor.exempt,
+            always=compressor.kind.exempt,
             leaving_room=inner if getattr(given, _TARGET, None) is not None else None,
         )
 

@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 from pydantic_core import to_jsonable_python
 
 from compression_eval.compressors.budget import KNOBS
-from compression_eval.compressors.hermes import DEFAULT_VERSION
+from compression_eval.compressors.hermes import DEFAULT_VERSION, install
 from compression_eval.compressors.names import SUFFIX
 from compression_eval.compressors.registry import COMPRESSORS, find_compressor, unknown_strategy
 from compression_eval.compressors.strategy import Compressor
@@ -58,25 +57,18 @@ def list_command(names: Sequence[str], as_json: bool) -> None:
 @compressors.command(
     "install",
     epilog=examples(
-        "compressors install hermes", "compressors install hermes --python ~/venv/bin/python"
+        "compressors install hermes", f"compressors install hermes --version {DEFAULT_VERSION}"
     ),
 )
 @click.argument("name", type=click.Choice(["hermes"]))
 @click.option("--version", default=DEFAULT_VERSION, show_default=True, help="Version to install.")
-@click.option(
-    "--python",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Interpreter to make the environment from; by default the running one.",
-)
-def install_command(name: str, version: str, python: Path | None) -> None:  # noqa: ARG001
+def install_command(name: str, version: str) -> None:  # noqa: ARG001
     """Install the package that strategy NAME needs, in an environment of its own.
 
     Nothing is added to the environment that this command runs in. Needs the package index, about
     a minute and 250 MB. To remove it, delete the folder that is printed.
     """
-    from compression_eval.compressors.hermes import install
-
-    folder, description = install(version, str(python) if python else None)
+    folder, description = install(version)
     click.echo(f"hermes-agent {description.version} is ready in {folder}")
 
 
@@ -94,8 +86,8 @@ def _data(compressor: Compressor) -> dict[str, Any]:
     return {
         "name": compressor.name,
         "summary": compressor.summary,
-        "calls_model": compressor.calls_model,
-        "readable": compressor.readable,
+        "calls_model": compressor.kind.calls_model,
+        "readable": compressor.kind.readable,
         "takes_target": takes_target,
         "sized_by": "target_tokens" if takes_target else knob and knob.argument,
         "parameters": {

@@ -133,7 +133,7 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
                 raise attempt.failure
             if thought and all(map(blank, attempt.replies)):
                 raise CompressionError("empty", "the summarising model said nothing but thought")
-            if plan.spec.compressor.exempt:
+            if plan.spec.compressor.kind.exempt:
                 continue
             if cycle.fallback_reason is not None:
                 reason = f"{cycle.applied} was used instead: {cycle.fallback_reason}"
@@ -163,7 +163,7 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
     if state.status == "ok":
         budget = getattr(plan.spec.arguments, "summary_tokens", None)
         state.suspect = await anyio.to_thread.run_sync(
-            suspicions, replies, original, state.facts, budget, counter.count
+            suspicions, replies, state.facts, budget, counter.count
         )
     return state
 

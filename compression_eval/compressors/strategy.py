@@ -3,8 +3,8 @@
 1. `Strategy` is the base. `@strategy` makes the fields of a subclass its keyword arguments, checked
    by pydantic, and its class variables tell what runs and lists have to know.
 2. `compressor` gives such a class a name: a `Compressor`, with a model of the arguments that checks
-   them in command lines, YAML files and logs. What is no class of ours (a user's code, a wrapped
-   strategy) makes a `Compressor` of its own.
+   them in command lines, YAML files and logs. A user's code and a wrapped strategy make a
+   `Compressor` of their own.
 3. A `CompressorSpec` is a `Compressor` with checked arguments. It builds the strategy of a run.
 """
 
@@ -13,8 +13,7 @@ from copy import copy
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
 
-from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy, Model
-from inspect_ai.tool import ToolInfo
+from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionStrategy
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, create_model
 from pydantic.dataclasses import dataclass as checked_dataclass
 from pydantic.fields import FieldInfo
@@ -53,13 +52,19 @@ class Strategy(CompactionStrategy):
 
     kind: ClassVar[Literal["summary", "edit", "trim"]] = "summary"
     summary: ClassVar[str]
+    """What it does, in one line."""
     calls_model: ClassVar[bool] = True
     exempt: ClassVar[bool] = False
+    """Whether it is a control that may shrink nothing or leave nothing."""
     readable: ClassVar[bool] = True
+    """Whether its state can be read; false for an encrypted one."""
     check_model: ClassVar[Any] = None
+    """A function of a model; raises `CompressionError` for one that this strategy cannot use."""
     unsupported: ClassVar[Any] = None
+    """Set if it needs more of a fixture than its messages; see `CompressorSpec.unsupported`."""
     borrowed: ClassVar[Any] = None
-    """These seven are explained by `Compressor`."""
+    """A function of checked arguments that returns the text taken from another package: the prompt
+    of the version that is installed."""
 
     threshold: int | float = 0.9
     """When an agent that uses this strategy compresses; see Inspect."""
@@ -90,30 +95,6 @@ class WindowStrategy(Strategy):
     With it, ``tail_tokens`` (and ``summary_tokens``, where there is a summary) are no longer
     budgets: only their proportion counts, by which the target is divided. ``tail`` gives all of it
     to the tail."""
-
-
-class WrappedStrategy(CompactionStrategy):
-    """A strategy around another; subclasses change the result in ``compact_outcome``.
-
-    Args:
-        inner: The strategy that compresses.
-    """
-
-    def __init__(self, inner: CompactionStrategy) -> None:
-        super().__init__(type=inner.type, threshold=inner.threshold, memory=inner.memory)
-        self.inner = inner
-
-    @property
-    def preserve_prefix(self) -> bool:
-        """The inner strategy's own value."""
-        return self.inner.preserve_prefix
-
-    async def compact(
-        self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
-    ) -> tuple[list[ChatMessage], ChatMessageUser | None]:
-        """Compress a conversation; see ``compact_outcome``."""
-        result = await self.compact_outcome(model, messages, tools)
-        return result.input, result.message
 
 
 def carrier(text: str, metadata: dict[str, Any]) -> ChatMessageUser:
@@ -147,18 +128,8 @@ class Compressor:
     arguments: type[Arguments]
     build: Callable[[Any, Fixture | None], CompactionStrategy]
     """Makes a strategy from checked arguments, and the fixture to compress if it is known."""
-    calls_model: bool
-    exempt: bool = False
-    """Whether it is a control that may shrink nothing or leave nothing."""
-    readable: bool = True
-    """Whether its state can be read; false for an encrypted one."""
-    check_model: Callable[[Model], object] | None = None
-    """Raises `CompressionError` for a model that this strategy cannot use."""
-    unsupported: Callable[[Fixture, Sequence[int]], str | None] | None = None
-    """Set if the strategy needs more of a fixture than its messages; see `CompressorSpec`."""
-    borrowed: Callable[[Any], str] | None = None
-    """Returns, for checked arguments, the text that it takes from another package: the prompt of
-    the version that is installed."""
+    kind: type[Strategy] = Strategy  # type: ignore[type-abstract]
+    """Its class variables say what runs have to know; of a user's code that is the base itself."""
     source_digest: str = ""
     """For a user's code: digest of the files that define it, when they were imported."""
 
@@ -183,18 +154,8 @@ def compressor(name: str, kind: type[Strategy]) -> Compressor:
         values = {name: getattr(given, name) for name in models}
         return kind.made(values | {"fixture": fixture} if takes_fixture else values)
 
-    return Compressor(
-        name,
-        kind.summary,
-        create_model(f"{kind.__name__}Arguments", __base__=Arguments, **models),
-        build,
-        calls_model=kind.calls_model,
-        exempt=kind.exempt,
-        readable=kind.readable,
-        check_model=kind.check_model,
-        unsupported=kind.unsupported,
-        borrowed=kind.borrowed,
-    )
+    arguments = create_model(f"{kind.__name__}Arguments", __base__=Arguments, **models)
+    return Compressor(name, kind.summary, arguments, build, kind)
 
 
 @dataclass(frozen=True)
@@ -223,7 +184,7 @@ class CompressorSpec:
 
         These are the prompts of this package, and what it takes from another one.
         """
-        borrowed = self.compressor.borrowed
+        borrowed = self.compressor.kind.borrowed
         own = prompts_digest()
         return digest(f"{own} {borrowed(self.arguments)}") if borrowed else own
 
@@ -233,8 +194,9 @@ class CompressorSpec:
         Raises:
             DataError: The strategy has nothing for one of the cuts.
         """
-        check = self.compressor.unsupported
-        return check(fixture, cuts) if check else None
+        check = self.compressor.kind.unsupported
+        reason: str | None = check(fixture, cuts) if check else None
+        return reason
 
     def described(self) -> dict[str, Any]:
         """Return name and effective arguments as plain data."""

@@ -1,14 +1,13 @@
 """Check whether an agent could continue from a state, and whether its summary looks real.
 
 The first is a verdict: a provider must accept the state, and it must be smaller. The second only
-lists signs for people to check: a model may refuse in words, fill in headings only, or write about
-something else. Such a state is smaller and well-formed, so the result counts; but it measures a
-model that did not do its job.
+lists signs for people to check: a model may refuse in words, or fill in headings only. Such a
+state is smaller and well-formed, so the result counts; but it measures a model that did not do its
+job.
 """
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ContentData
@@ -17,7 +16,7 @@ from compression_eval.compressors.budget import groups, split_system
 from compression_eval.compressors.state import StateStatus
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.facts.records import FactRecord
-from compression_eval.fixtures.conversation import content_text, message_text
+from compression_eval.fixtures.conversation import message_text
 from compression_eval.fixtures.models import leaves
 
 DEFAULT_MIN_REMOVED = 0.1
@@ -46,21 +45,9 @@ _MIN_TOKENS = 12
 _MIN_FACTS = 3
 """With fewer expected facts, naming none of them may be chance."""
 
-_MIN_FOREIGN, _MAX_KNOWN = 0.3, 0.01
-"""Shares of a script in a reply's and a conversation's letters that make it foreign."""
-
 _TAG = re.compile(r"<[^<>\n]*>")
 _EMPTY = re.compile(r"#.*|[-*]?[ \t]*\(?(?:none|n/a|empty|无|なし)\)?", re.I)
 """A stripped line without content."""
-
-_LATIN = "Latin"
-_SCRIPTS = {
-    "Chinese or Japanese": re.compile("[\u3040-\u30ff\u3400-\u9fff]"),
-    "Korean": re.compile("[\uac00-\ud7af]"),
-    "Cyrillic": re.compile("[\u0400-\u04ff]"),
-    "Arabic": re.compile("[\u0600-\u06ff]"),
-    _LATIN: re.compile("[A-Za-z\u00c0-\u024f]"),
-}
 
 
 def state_problem(
@@ -175,7 +162,6 @@ def _request_lost(before: Sequence[ChatMessage], body: Sequence[ChatMessage]) ->
 
 def suspicions(
     replies: Sequence[str],
-    history: Sequence[ChatMessage],
     facts: Sequence[FactRecord],
     budget: int | None,
     count: Callable[[str], int],
@@ -184,11 +170,9 @@ def suspicions(
 
     ``refusal``: it refuses in words. ``blank``: headings only. ``short``: far below its budget.
     ``no_fact``: of the expected facts that only the summary could hold, it holds none.
-    ``language``: it is in a script that the conversation's people and agent did not use.
 
     Args:
         replies: The summarising model's replies over all calls and cycles; without any, no signs.
-        history: The conversation before the cut.
         facts: Records of the expected facts.
         budget: Token budget of the summary, if the strategy has one.
         count: Counts the tokens of a text.
@@ -212,9 +196,6 @@ def suspicions(
     asked = [fact for fact in facts if fact.fed and not {"head", "tail"} & set(fact.regions)]
     if len(asked) >= _MIN_FACTS and not any(fact.in_state for fact in asked):
         signs.append(f"no_fact: none of the {len(asked)} expected facts that only it could hold")
-    conversation = "\n".join(content_text(m) for m in history if m.role in ("user", "assistant"))
-    if script := _foreign_script(text, conversation):
-        signs.append(f"language: {script} script, which the conversation does not use")
     return signs
 
 
@@ -230,17 +211,3 @@ def _decoded(reply: str) -> str:
         return "\n".join(leaves(json.loads(brace + rest)))
     except (ValueError, RecursionError):
         return reply
-
-
-def _foreign_script(text: str, conversation: str) -> str | None:
-    own, known = (
-        Counter({script: len(form.findall(each)) for script, form in _SCRIPTS.items()})
-        for each in (text, conversation)
-    )
-    for script, number in own.items():
-        share = known[script] / max(known.total(), 1)
-        enough = number >= max(_MIN_FOREIGN * own.total(), 1)
-        # Names and code are Latin in every language.
-        if script != _LATIN and enough and share <= _MAX_KNOWN:
-            return script
-    return None

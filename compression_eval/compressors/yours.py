@@ -1,16 +1,14 @@
 """A user's own strategy: ``module:name`` or ``path/file.py@name``.
 
 1. `_load` imports the target, and takes a digest of the files that define it.
-2. `_signatures` says how it is used: a class is constructed for each state; a function, or a method
-   ``compress``, gets the messages; a `CompactionStrategy` gets them from Inspect.
-3. The parameters become one pydantic model, which checks the arguments by their types.
-4. For each state the arguments that were given are passed on. `CallableCompaction` calls a function
-   or method, within its time limit.
+2. Its parameters, those of a class's constructor or those behind the messages of a function or
+   method ``compress``, become one pydantic model, which checks the arguments by their types.
+3. For each state a class is constructed with the arguments that were given; a function or method
+   gets them with the messages, within its time limit (`CallableCompaction`).
 """
 
 import hashlib
 import importlib
-import importlib.util
 import inspect
 import sys
 import threading
@@ -20,7 +18,9 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
-from inspect import Parameter, Signature
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from inspect import Parameter
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -81,19 +81,29 @@ def user_compressor(name: str) -> Compressor | None:
     """
     if ":" not in name and "@" not in name:
         return None
-    loaded, digest = _load(name)
-    target = _Target(name, loaded)
-    # A function may have an argument of that name itself.
-    own = _LIMIT in target.arguments.model_fields
-    limit: Any = {} if own else {_LIMIT: (PositiveFloat, DEFAULT_TIMEOUT)}
-    model = create_model(target.arguments.__name__, __base__=target.arguments, **limit)
-    arguments = cast(type[Arguments], model)
+    target, digest = _load(name)
+    parameters = _parameters(name, target)
+    arguments = _arguments(name, parameters)
+    own_limit = any(each.name == _LIMIT for each in parameters)
+    lock = anyio.Lock()
 
     def build(given: Arguments, _: Fixture | None = None) -> CompactionStrategy:
-        seconds = DEFAULT_TIMEOUT if own else getattr(given, _LIMIT, DEFAULT_TIMEOUT)
-        return target.strategy(given, seconds)
+        values = _given(given)
+        seconds = DEFAULT_TIMEOUT if own_limit else values.pop(_LIMIT, DEFAULT_TIMEOUT)
+        made = target
+        if inspect.isclass(target):
+            try:
+                made, values = target(**values), {}
+            except (Exception, SystemExit) as error:
+                raise _unfit(name, f"making it failed with {description(error)}") from error
+        # Inspect's own limits reach a strategy, which is asynchronous.
+        if isinstance(made, CompactionStrategy):
+            return made
+        call = getattr(made, _METHOD, made)
+        _after_messages(name, call)
+        return CallableCompaction(name, partial(call, **values), lock, seconds)
 
-    return Compressor(name, "yours", arguments, build, calls_model=True, source_digest=digest)
+    return Compressor(name, "yours", arguments, build, source_digest=digest)
 
 
 def _unfit(name: str, problem: str) -> DataError:
@@ -107,8 +117,6 @@ def _load(name: str) -> tuple[Any, str]:
         module = _from_file(name, place)
     else:
         place, _, attribute = name.partition(":")
-        if place.endswith(".py") or "/" in place:
-            raise _unfit(name, "a file is written as file.py@name")
         module = _from_module(name, place)
     target: Any = module
     for part in attribute.split("."):
@@ -133,29 +141,24 @@ def _load(name: str) -> tuple[Any, str]:
 def _from_file(name: str, place: str) -> ModuleType:
     try:
         path = invoked_path(place).absolute()
-        is_file = path.is_file()
+        is_file = path.suffix == ".py" and path.is_file()
     except OSError as error:  # such as a name that is too long
         raise _unfit(name, f"it cannot be a file: {error.strerror}") from error
-    place = one_line(place, _MAX_PLACE)
-    if path.suffix != ".py":
-        what = f"{place} is not a .py file" if place else "no file stands before the @"
-        raise _unfit(name, f"{what}; expected path/file.py@name")
     if not is_file:
         hint = did_you_mean(path.name, [file.name for file in path.parent.glob("*.py")])
-        raise _unfit(name, f"there is no file {place}{hint}")
+        text = f"there is no file {one_line(place, _MAX_PLACE)}{hint}"
+        raise _unfit(name, f"{text} (expected path/file.py@name)")
     # An edited file is another module, so that a long-lived process never runs an old version.
     state = hashlib.sha256(str(path).encode() + b"\0" + path.read_bytes()).hexdigest()
     module_name = f"compression_eval_yours_{state[:16]}"
     if module_name in sys.modules:
         return sys.modules[module_name]
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
-        raise _unfit(name, f"{place} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
+    loader = SourceFileLoader(module_name, str(path))
+    module = module_from_spec(cast(ModuleSpec, spec_from_loader(module_name, loader)))
     sys.modules[module_name] = module
     try:
         with _importing(name, path.parent):
-            spec.loader.exec_module(module)
+            loader.exec_module(module)
     except BaseException:
         del sys.modules[module_name]
         raise
@@ -163,8 +166,8 @@ def _from_file(name: str, place: str) -> ModuleType:
 
 
 def _from_module(name: str, place: str) -> ModuleType:
-    if not all(part.isidentifier() for part in place.split(".")):
-        raise _unfit(name, "expected module:name or file.py@name")
+    if not all(part.isidentifier() for part in place.split(".")) or place.endswith(".py"):
+        raise _unfit(name, "expected module:name or path/file.py@name")
     with _importing(name, invoked_folder()):
         try:
             return importlib.import_module(place)
@@ -199,8 +202,39 @@ def _digest(module: ModuleType, target: Any) -> str:
     return whole.hexdigest()
 
 
-def _signature(name: str, call: Callable[..., Any], *, unbound: bool = False) -> Signature:
-    """Return how a function, method or class is called, without an unbound method's ``self``."""
+def _parameters(name: str, target: Any) -> list[Parameter]:
+    """Return the parameters that arguments can be given for.
+
+    Raises:
+        DataError: The target is no compressor, or its signature does not fit.
+    """
+    method = getattr(target, _METHOD, None)
+    if isinstance(target, CompactionStrategy):
+        return []
+    if inspect.isclass(target):
+        if inspect.isabstract(target):
+            raise _unfit(name, "the class is abstract, it does not define compact")
+        if not issubclass(target, CompactionStrategy) and not callable(method):
+            raise _unfit(name, f"the class is no CompactionStrategy and has no method {_METHOD}")
+        return _signature(name, target)
+    if not callable(method or target):
+        kind = type(target).__name__
+        raise _unfit(name, f"a {kind} cannot be called and has no method {_METHOD}")
+    return _after_messages(name, method or target)
+
+
+def _after_messages(name: str, call: Callable[..., Any]) -> list[Parameter]:
+    """Return the parameters of a function or method without the first, which is the messages."""
+    parameters = _signature(name, call)
+    if not parameters or not (
+        parameters[0].kind is Parameter.VAR_POSITIONAL
+        or (parameters[0].kind in _POSITIONAL and parameters[0].default is Parameter.empty)
+    ):
+        raise _unfit(name, "wrong signature; the first parameter must take the messages")
+    return parameters[1:]
+
+
+def _signature(name: str, call: Callable[..., Any]) -> list[Parameter]:
     try:
         try:
             signature = inspect.signature(call, eval_str=True)
@@ -208,52 +242,12 @@ def _signature(name: str, call: Callable[..., Any], *, unbound: bool = False) ->
             signature = inspect.signature(call)
     except (TypeError, ValueError) as error:
         raise _unfit(name, "its signature cannot be read") from error
-    return signature.replace(parameters=list(signature.parameters.values())[unbound:])
+    return list(signature.parameters.values())
 
 
-def _signatures(name: str, target: Any) -> tuple[Signature | None, Signature | None]:
-    """Return the signatures of a class's constructor, and of what gets the messages.
-
-    Raises:
-        DataError: The target is no compressor, or its signature does not fit.
-    """
-    method = getattr(target, _METHOD, None)
-    maker, called = None, None
-    if isinstance(target, CompactionStrategy):
-        return None, None
-    if inspect.isclass(target):
-        maker = _signature(name, target)
-        if issubclass(target, CompactionStrategy):
-            if inspect.isabstract(target):
-                raise _unfit(name, "the class is abstract, it does not define compact")
-            return maker, None
-        if not callable(method):
-            raise _unfit(name, f"the class is no CompactionStrategy and has no method {_METHOD}")
-        unbound = inspect.isfunction(inspect.getattr_static(target, _METHOD))
-        called = _signature(name, method, unbound=unbound)
-    elif callable(method) or callable(target):
-        called = _signature(name, method or target)
-    else:
-        kind = type(target).__name__
-        raise _unfit(name, f"a {kind} cannot be called and has no method {_METHOD}")
-    first = next(iter(called.parameters.values()), None)
-    if first is None or not (
-        first.kind is Parameter.VAR_POSITIONAL
-        or (first.kind in _POSITIONAL and first.default is Parameter.empty)
-    ):
-        what = f"the first parameter of {_METHOD}" if maker else "the first parameter"
-        raise _unfit(name, f"wrong signature; {what} must take the messages")
-    return maker, called
-
-
-def _is_open(signature: Signature | None) -> bool:
-    parameters = signature.parameters.values() if signature else ()
-    return any(each.kind is Parameter.VAR_KEYWORD for each in parameters)
-
-
-def _fields(name: str, parameters: Sequence[Parameter]) -> dict[str, tuple[Any, Any]]:
-    """Return the parameters that can be passed by name, as type and default for pydantic."""
-    fields: dict[str, tuple[Any, Any]] = {}
+def _arguments(name: str, parameters: Sequence[Parameter]) -> type[Arguments]:
+    """Return the model of the parameters that can be passed by name."""
+    fields: dict[str, Any] = {}
     for each in parameters:
         if each.kind in _NAMED and not each.name.startswith("_"):
             known = each.annotation is not Parameter.empty and not isinstance(each.annotation, str)
@@ -261,7 +255,17 @@ def _fields(name: str, parameters: Sequence[Parameter]) -> dict[str, tuple[Any, 
         elif each.kind in (*_NAMED, *_POSITIONAL) and each.default is Parameter.empty:
             problem = "has no default and cannot be given by name"
             raise _unfit(name, f"parameter {each.name!r} {problem}")
-    return fields
+    fields.setdefault(_LIMIT, (PositiveFloat, DEFAULT_TIMEOUT))
+    is_open = any(each.kind is Parameter.VAR_KEYWORD for each in parameters)
+    try:
+        with warnings.catch_warnings():
+            # A parameter named "copy" or "json" may hide a method of the model.
+            warnings.simplefilter("ignore")
+            base = _Open if is_open else _Closed
+            return create_model(f"Arguments of {name}", __base__=base, **fields)
+    except Exception as error:
+        problem = f"cannot be arguments ({type(error).__name__}: {error})"
+        raise _unfit(name, f"its parameters {', '.join(fields)} {problem}") from error
 
 
 def _field(hint: Any, default: Any) -> tuple[Any, Any]:
@@ -275,66 +279,16 @@ def _field(hint: Any, default: Any) -> tuple[Any, Any]:
     return (hint if plain == default else Any) | None, Field(default=plain)
 
 
-class _Target:
-    """A user's object with the arguments that it takes, by what takes them."""
-
-    def __init__(self, name: str, target: Any) -> None:
-        self.name, self.target = name, target
-        self.lock = anyio.Lock()
-        self.made, self.called = _signatures(name, target)
-        self.for_maker = _fields(name, [*self.made.parameters.values()] if self.made else [])
-        rest = [*self.called.parameters.values()] if self.called else []
-        if rest and rest[0].kind in _POSITIONAL:
-            del rest[0]  # the messages
-        self.for_call = _fields(name, rest)
-        fields: dict[str, Any] = {**self.for_maker, **self.for_call}
-        base = _Open if _is_open(self.made) or _is_open(self.called) else _Closed
-        try:
-            with warnings.catch_warnings():
-                # A parameter named "copy" or "json" may hide a method of the model.
-                warnings.simplefilter("ignore")
-                self.arguments: type[Arguments] = create_model(
-                    f"Arguments of {name}", __base__=base, **fields
-                )
-        except Exception as error:
-            problem = f"cannot be arguments ({type(error).__name__}: {error})"
-            raise _unfit(name, f"its parameters {', '.join(fields)} {problem}") from error
-
-    def strategy(self, given: Arguments, seconds: float) -> CompactionStrategy:
-        """Return a strategy; the time limit is for functions."""
-        for_maker, for_call = self._divided(given)
-        made = self.target
-        if self.made:
-            try:
-                made = self.target(**for_maker)
-            except (Exception, SystemExit) as error:
-                raise _unfit(self.name, f"making it failed with {description(error)}") from error
-        # Inspect's own limits reach a strategy, which is asynchronous.
-        if isinstance(made, CompactionStrategy):
-            return made
-        call = partial(getattr(made, _METHOD, made), **for_call)
-        return CallableCompaction(self.name, call, self.lock, seconds)
-
-    def _divided(self, given: Arguments) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the arguments for the maker and for the call; defaults are left to the code.
-
-        An argument goes to whichever has a parameter of that name, to both if both have; one that
-        neither names goes to the call if that takes any, else to the maker.
-        """
-        values: dict[str, Any] = {}
-        for name in sorted(given.model_fields_set):
-            field = self.arguments.model_fields.get(name)
-            value = getattr(given, name)
-            if name in (given.model_extra or {}) or (
-                field and (field.is_required() or value != field.default)
-            ):
-                values[name] = value
-        unnamed = values.keys() - self.for_maker.keys() - self.for_call.keys()
-        rest = {name: values[name] for name in unnamed}
-        to_call = _is_open(self.called)
-        makes = {name: value for name, value in values.items() if name in self.for_maker}
-        calls = {name: value for name, value in values.items() if name in self.for_call}
-        return makes | ({} if to_call else rest), calls | (rest if to_call else {})
+def _given(arguments: Arguments) -> dict[str, Any]:
+    """Return the arguments to pass on; those at their default are left to the code."""
+    fields = type(arguments).model_fields
+    return {
+        name: getattr(arguments, name)
+        for name in sorted(arguments.model_fields_set)
+        if name not in fields
+        or fields[name].is_required()
+        or getattr(arguments, name) != fields[name].default
+    }
 
 
 class CallableCompaction(CompactionStrategy):

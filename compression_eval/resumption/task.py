@@ -182,7 +182,8 @@ def _task(
     if answerer in ("none/none", EMBEDDED_MODEL):
         raise DataError(NO_MODEL)
     ready = checked(arguments)
-    if in_run is not None and (ready.spec.compressor.exempt or ready.spec.compressor.unsupported):
+    kind = ready.spec.compressor.kind
+    if in_run is not None and (kind.exempt or kind.unsupported):
         raise DataError(f"in_run: {ready.spec.name} cannot compress while an agent works")
     bound_roles(answerer)
     check_compressor_model(arguments, ready.spec, answerer, [answerer])

@@ -123,7 +123,7 @@ async def arm_costs(
         settings: Of the sweep.
         model: Takes the place of the compressing one.
     """
-    calls_model, epochs = arm.spec.compressor.calls_model, settings.epochs
+    calls_model, epochs = arm.spec.compressor.kind.calls_model, settings.epochs
     costs = ArmCosts("rehearsed" if calls_model else "computed")
     places: dict[int, list[ProbePlan]] = {}
     for plan in plans:

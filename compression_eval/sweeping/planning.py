@@ -90,7 +90,7 @@ class SweepPlan:
         found = {}
         for arm in self.arms:
             # Only a strategy that cannot take every fixture has samples of its own.
-            own = arm.label if arm.spec.compressor.unsupported is not None else ""
+            own = arm.label if arm.spec.compressor.kind.unsupported is not None else ""
             if own not in planned:
                 dataset = self.dataset(arm)
                 planned[own] = len(dataset.samples), dataset.passed_over

@@ -20,7 +20,7 @@ from tests.compressors.conftest import Reply, model_replying
 
 def spec_of(strategy: CompactionStrategy) -> CompressorSpec:
     """A strategy that has no name, as a run takes it."""
-    compressor = Compressor("own", "", Arguments, lambda *_: strategy, calls_model=False)
+    compressor = Compressor("own", "", Arguments, lambda *_: strategy)
     return CompressorSpec(compressor, Arguments())
 
 

@@ -37,8 +37,8 @@ partly = partial(plain, label="from partial")
 class WithCompress:
     def __init__(self, keep: int = 3):
         self.keep = keep
-    def compress(self, messages, label="note"):
-        return plain(messages, self.keep, label=label)
+    def compress(self, messages):
+        return plain(messages, self.keep)
 
 an_object = WithCompress(3)
 
@@ -70,7 +70,7 @@ def shape(state: State) -> tuple[str, list[str], list[str | None]]:
         ("plain", {"label": "L", "keep": "1"}, "L"),
         ("awaited", {"keep": 1}, "note"),
         ("partly", {"keep": 1}, "from partial"),
-        ("WithCompress", {"keep": 1, "label": "L"}, "L"),
+        ("WithCompress", {"keep": 1}, "note"),
         ("an_object", {}, "note"),
         ("Strategy", {"keep": 1}, "written by the model"),
         ("an_instance", {}, "written by the model"),

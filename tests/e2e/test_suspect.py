@@ -9,9 +9,6 @@ from tests.e2e import small
 from tests.e2e.scripted import COMPRESSES, Scripts
 
 GOOD = "The login failed with E4401; auth/session.py was edited and the retry limit is now 7."
-CHINESE = (
-    "登录失败，错误代码为 E4401。已编辑会话存储，重试上限现在是七次，测试全部通过，下一步是写文档。"
-)
 
 
 def facts_everywhere() -> dict[str, object]:
@@ -31,7 +28,6 @@ def facts_everywhere() -> dict[str, object]:
         ("## Files\n(none)\n## Pending tasks\n(none)\n## State\n- none", {"blank", "no_fact"}),
         ("Nothing here.", {"short", "no_fact"}),
         (GOOD.replace("E4401", "an error"), {"no_fact"}),
-        (CHINESE, {"language"}),
     ],
 )
 def test_the_signs_stand_in_record_score_and_frame(

@@ -97,14 +97,6 @@ _OURS = frozenset(
 )
 """Constructor arguments that this strategy sets itself."""
 
-_OF_OTHER_VERSIONS = frozenset(
-    {
-        *("abort_on_summary_failure", "max_tokens", "model_thresholds", "threshold_tokens_cap"),
-        *("min_tail_user_messages", "tail_mode"),
-    }
-)
-"""Constructor arguments that only some versions take; left out for the others."""
-
 
 class Description(BaseModel):
     """The version of Hermes in an interpreter, and the parameters it takes."""
@@ -139,35 +131,23 @@ def find_interpreter(version: str, python: str | None) -> tuple[Path, Descriptio
             )
         return path, describe(path)
     path = python_of(environment_folder(version))
-    option = "" if version == DEFAULT_VERSION else f" --version {version}"
-    command = f"compression-eval compressors install hermes{option}"
     if not path.is_file():
+        option = "" if version == DEFAULT_VERSION else f" --version {version}"
         raise DataError(
             f"hermes: hermes-agent {version} is not installed for this strategy; it needs an "
-            f"interpreter of its own, which this command prepares: {command}"
+            "interpreter of its own, which this command prepares: "
+            f"compression-eval compressors install hermes{option}"
         )
-    description = describe(path)
-    if description.version != version:
-        raise DataError(
-            f"hermes: {path.parent.parent} holds hermes-agent {description.version} instead of "
-            f"{version}; remove that folder, then run: {command}"
-        )
-    return path, description
+    return path, describe(path)
 
 
-def install(version: str, base_python: str | None = None) -> tuple[Path, Description]:
-    """Make a virtual environment with ``hermes-agent`` from the package index.
+def install(version: str) -> tuple[Path, Description]:
+    """Make a virtual environment with ``hermes-agent`` from the package index, unless there is one.
 
     Only wheels are installed, so that no package runs code during installation, and pip gets no
     environment variable that may hold a key. A version in `PINNED` is installed exactly as pinned;
-    for others only the version of the package itself is fixed.
-
-    The environment is built beside its final place and moved there when it works, so that an
-    interrupted installation never counts. An existing environment stays unchanged.
-
-    Args:
-        version: Version of the package.
-        base_python: Interpreter to make the environment from; by default the running one.
+    for others only the version of the package itself is fixed. The environment is moved to its
+    place when it works, so that an interrupted installation never counts.
 
     Raises:
         DataError: The version is not one, or a step failed; pip's own words are on the terminal.
@@ -178,37 +158,25 @@ def install(version: str, base_python: str | None = None) -> tuple[Path, Descrip
     if not python_of(target).is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(mkdtemp(prefix=f".{version}-", dir=target.parent))
+        pinned = PINNED / f"{version}.txt"
+        wanted = [f"hermes-agent=={version}"]
+        if pinned.is_file():
+            wanted = ["--require-hashes", "--no-deps", "-r", str(pinned)]
+        pip = [str(python_of(draft)), "-m", "pip", "install", "--quiet", "--only-binary=:all:"]
+        names = [name for name in os.environ if name.startswith("PIP_") or name.upper() in _PIPS]
         try:
-            _fill(draft, version, base_python or sys.executable)
+            for command in (
+                [sys.executable, "-m", "venv", str(draft)],
+                [*pip, "--disable-pip-version-check", *wanted],
+            ):
+                subprocess.run(command, check=True, env=plain_environment(names))  # noqa: S603
+            describe(python_of(draft))
             draft.replace(target)
-        except OSError as error:
-            if not python_of(target).is_file():  # else another process has installed it meanwhile
-                raise DataError(f"{target}: cannot be written ({error.strerror})") from error
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise DataError(f"hermes-agent {version} could not be installed: {error}") from error
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     return target, describe(python_of(target))
-
-
-def _fill(folder: Path, version: str, base_python: str) -> None:
-    _run([base_python, "-m", "venv", str(folder)], "the environment could not be made")
-    pip = [str(python_of(folder)), "-m", "pip", "install", "--quiet"]
-    pip += ["--disable-pip-version-check", "--only-binary=:all:"]
-    pinned = PINNED / f"{version}.txt"
-    wanted = ["--require-hashes", "--no-deps", "-r", str(pinned)]
-    if not pinned.is_file():
-        wanted = [f"hermes-agent=={version}"]
-    _run([*pip, *wanted], f"hermes-agent {version} could not be installed")
-    describe(python_of(folder))
-
-
-def _run(command: list[str], failure: str) -> None:
-    try:
-        names = [name for name in os.environ if name.startswith("PIP_") or name.upper() in _PIPS]
-        done = subprocess.run(command, check=False, env=plain_environment(names))  # noqa: S603
-    except OSError as error:
-        raise DataError(f"{failure}: {command[0]}: {error.strerror}") from error
-    if done.returncode != 0:
-        raise DataError(f"{failure} (exit {done.returncode})")
 
 
 @contextmanager
@@ -435,8 +403,7 @@ class HermesCompaction(Strategy):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.interpreter, description = find_interpreter(self.version, self.python)
-        known = _OF_OTHER_VERSIONS | set(description.constructor)
-        if unknown := sorted(set(self.constructor) - known):
+        if unknown := sorted(set(self.constructor) - set(description.constructor)):
             taken = ", ".join(name for name in description.constructor if name not in _OURS)
             raise DataError(
                 f"hermes: constructor: {', '.join(unknown)}: no such argument of Hermes "

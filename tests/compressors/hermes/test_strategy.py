@@ -76,7 +76,7 @@ def test_what_hermes_is_told_and_what_it_does_not_take(run: Run) -> None:
         focus_topic="ports",
         today=date(2026, 3, 4),
         context_length=64_000,
-        constructor={"protect_last_n": 5, "abort_on_summary_failure": True},
+        constructor={"protect_last_n": 5},
     )
     ((prompt, most),) = seen
     assert most == 77
@@ -87,7 +87,7 @@ def test_what_hermes_is_told_and_what_it_does_not_take(run: Run) -> None:
         if isinstance(event, InfoEvent) and event.source == "hermes"
     )
     report = cast(dict[str, Any], data)
-    assert report["dropped"] == ["abort_on_summary_failure", "api_mode", "quiet_mode"]
+    assert report["dropped"] == ["api_mode", "quiet_mode"]
     assert report["effective"]["config_context_length"] == 64_000
     assert report["effective"]["protect_last_n"] == 5
     assert "api_key" not in report["effective"]
