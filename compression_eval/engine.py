@@ -1,35 +1,34 @@
 """Call one function with many units of work, on this machine or on a Ray cluster.
 
-A command opens its `Engine`, shares with it what all units need, and calls `Engine.run` for each
-stage. On this machine every worker is a `concurrent.futures.ProcessPoolExecutor` of one process:
-a unit goes to the same process in every stage, which remembers what it has read, and when a
-process dies it is known which unit it worked on. Little input is worked on in the command's own
-process. Results come in the order of the units and are the same in every case.
+A command opens its `Engine` and calls `Engine.run` for each pass over its units. On this machine
+they go to one `ProcessPoolExecutor`; little input is worked on in the command's own process. When a
+process dies the pool is started again, and each unit that it may have died of is tried once more
+with no other running: if a process dies again, that unit has failed. A Ray cluster gives lost units
+to other workers itself. Results come in the order of the units, the same in every case.
 """
 
 import gc
 import os
-import pickle
 import re
 import signal
 import socket
 import sys
 import tempfile
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from multiprocessing import active_children, get_context, parent_process, resource_tracker
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from traceback import extract_tb
 from types import ModuleType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -40,16 +39,13 @@ from compression_eval.terminal import Display, duration, plain_error
 MIN_BYTES = 4_000_000
 """Bytes of input for each process, unless a number is given: a process takes a second to start."""
 
-DEATHS = 2
-"""Workers that a unit may kill before it counts as failed."""
-
 RAY_DEATHS = 5
-"""As `DEATHS`, on a cluster: nodes go away for reasons of their own."""
+"""Workers of a cluster that a unit may lose: nodes go away for reasons of their own."""
 
 MAX_SHOWN = 10
 
 AHEAD = 2
-"""Units that a worker is given at a time, so that it need not wait for the next."""
+"""Units given to each worker at a time, so that it need not wait for the next."""
 
 SECONDS_TO_CONNECT = 5
 
@@ -60,7 +56,7 @@ _ENDING = 0.3
 """Seconds that threads may take to end: those in which Inspect read a log end after that."""
 
 _MIN_SHARE = 0.05
-"""Of the work that must be done before the time left is told."""
+"""Of the work that must be done before the time left is shown."""
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 _Unit = TypeVar("_Unit")
@@ -104,19 +100,6 @@ def engine_of(engine: str | None, address: str | None, jobs: int | None = None) 
     return RayEngine(address)
 
 
-@dataclass(frozen=True)
-class Shared:
-    """A value that all units need; a worker loads it once."""
-
-    kept: Any
-    """The value itself, or where it is."""
-    load: Callable[[Any], Any] | None = None
-
-    def get(self) -> Any:
-        """Return the value."""
-        return self.kept if self.load is None else _loaded(self.load, self.kept)
-
-
 class Engine:
     """Processes of this machine, or this process alone.
 
@@ -126,8 +109,8 @@ class Engine:
 
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = jobs
-        self._workers: list[Worker] = []
-        self._folder = ""
+        self._count = 1
+        self._pool: ProcessPoolExecutor | None = None
 
     @contextmanager
     def opened(self, sizes: Sequence[int] = (), imports: Sequence[str] = ()) -> Iterator[None]:
@@ -141,30 +124,52 @@ class Engine:
             DataError: They cannot be started.
         """
         count = min(self.jobs or min(cores(), sum(sizes) // MIN_BYTES), len(sizes))
-        with ExitStack() as opened:
-            if count > 1:
-                with suppress(ValueError):  # in another thread than the main one
-                    before = signal.signal(signal.SIGTERM, _stop) or signal.SIG_DFL
-                    opened.callback(signal.signal, signal.SIGTERM, before)
-                # A worker that is killed leaves its files: they are in here.
-                self._folder = opened.enter_context(tempfile.TemporaryDirectory())
-                opened.callback(self._workers.clear)
-                for _ in range(count):
-                    self._workers.append(opened.enter_context(Worker(imports, self._folder)))
+        if count < 2:
             yield
+            return
+        # A process that is killed leaves its files; they are in this folder.
+        with _terminable(), tempfile.TemporaryDirectory() as folder:
+            self._count, self._imports, self._folder = count, imports, folder
+            try:
+                self._start()
+                yield
+            finally:
+                self._end()
+                self._count, self._pool = 1, None
+
+    def _start(self) -> None:
+        """Start the processes.
+
+        They are forked while this process has no other threads, so that they begin at once and
+        share what is imported. Otherwise each begins by itself.
+        """
+        context = get_context("fork" if _may_fork() else "spawn")
+        if context.get_start_method() == "fork":
+            for name in self._imports:
+                import_module(name)
+            gc.freeze()  # to look for garbage would copy the memory that they share
+        before, self._processes = {*active_children()}, set[BaseProcess]()
+        try:
+            with _starting(context.get_start_method()):
+                self._pool = ProcessPoolExecutor(self._count, context, _begin, (self._folder,))
+                with suppress(BrokenExecutor):  # one has died already: the first unit will tell
+                    for _ in range(self._count):  # each of the first calls starts one
+                        self._pool.submit(int)
+        except (EOFError, OSError) as error:
+            raise DataError(f"a process cannot be started: {plain_error(error)}") from error
+        finally:
+            self._processes |= {*active_children()} - before
+
+    def _end(self) -> None:
+        """End the processes at once."""
+        if self._pool:
+            for process in self._processes:
+                process.kill()
+            self._pool.shutdown(cancel_futures=True)
 
     def cores(self) -> int:
         """Return how many units are worked on at the same time."""
-        return len(self._workers) or 1
-
-    def share(self, value: Any) -> Shared:
-        """Return what gives workers a value."""
-        if not self._workers:
-            return Shared(value)
-        handle, name = tempfile.mkstemp(dir=self._folder)
-        with os.fdopen(handle, "wb") as file:
-            pickle.dump(value, file)
-        return Shared(name, _unpickled)
+        return self._count
 
     def run(
         self,
@@ -179,8 +184,8 @@ class Engine:
     ) -> Iterator[tuple[int, _Result]]:
         """Yield the number and the result of every unit, in their order.
 
-        A unit whose worker dies is worked on again by another, so what the function leaves must be
-        the same when it is left twice.
+        A unit whose worker dies is worked on again, so what the function leaves must be the same
+        when it is left twice.
 
         Args:
             label: What is done, for people; nothing is shown without one.
@@ -213,15 +218,14 @@ class Engine:
 
         shown = Display(label, len(units), left, line) if label else None
         with self.opened(), shown or nullcontext():
-            for number, outcome in self._outcomes(function, units, sizes, at_once):
+            for number, outcome in self._outcomes(function, units, at_once):
                 done, count, waiting[number] = done + sizes[number], count + 1, outcome
                 if shown:
                     shown.advance()
                 if isinstance(outcome, _Refusal):
-                    own = (
-                        f"{label}, {name(units[number])}: " if label else f"{name(units[number])}: "
-                    )
-                    failed[number] = f"{'' if outcome.ours else own}{outcome.reason}"
+                    where = ", ".join(filter(None, (label, name(units[number]))))
+                    where = "" if outcome.ours else f"{where}: "
+                    failed[number] = where + outcome.reason
                     if stop or count == len(failed) == MAX_SHOWN:
                         break  # it would be the same with all others
                 while following in waiting:
@@ -234,41 +238,56 @@ class Engine:
             raise DataError("\n".join((*told[:MAX_SHOWN], *more)))
 
     def _outcomes(
-        self,
-        function: Callable[[Any], Any],
-        units: Sequence[Any],
-        sizes: Sequence[int],
-        at_once: int | None,  # noqa: ARG002 - there are as many as there are workers
+        self, function: Callable[[Any], Any], units: Sequence[Any], at_once: int | None
     ) -> Iterator[tuple[int, Any]]:
         """Yield number and result, or refusal, of every unit as they are done."""
-        if not self._workers:
-            yield from ((number, _task(function, unit)) for number, unit in enumerate(units))
-            return
-        load = dict.fromkeys(self._workers, 0)
-        for worker in self._workers:
-            worker.left.clear()
-            worker.given.clear()
-        for number, size in enumerate(sizes):
-            least = min(load, key=load.__getitem__)
-            load[least] += size + 1
-            least.left.append(number)
-        deaths = Counter[int]()
-        while busy := [worker for worker in self._workers if worker.fill(function, units)]:
-            wait_for([worker.given[0][1] for worker in busy], return_when=FIRST_COMPLETED)
-            for worker in busy:
-                while worker.given and worker.given[0][1].done():
-                    number, future = worker.given.popleft()
-                    try:
-                        yield number, future.result()
-                    except BrokenExecutor:
-                        deaths[number] += 1
-                        how = worker.start_again()
-                        if deaths[number] < DEATHS:
-                            worker.left.appendleft(number)
-                        else:
-                            yield number, _Refusal(f"the processes that had it ended {how}")
-                    except Exception as error:  # what cannot go from one process to another
-                        yield number, _Refusal(f"{type(error).__name__}: {plain_error(error)}")
+        waiting, running = deque(range(len(units))), dict[Future[Any], int]()
+        suspects = set[int]()  # when a process died these were under way: each is tried alone
+        while waiting or running:
+            while waiting and (
+                not running
+                or (
+                    len(running) < (at_once or AHEAD * self.cores())
+                    and not suspects & {waiting[0], *running.values()}
+                )
+            ):
+                number = waiting.popleft()
+                running[self._submit(function, units[number])] = number
+            done, _ = wait_for(running, return_when=FIRST_COMPLETED)
+            if broken := any(isinstance(each.exception(), BrokenExecutor) for each in done):
+                done, _ = wait_for(running)
+            lost: list[int] = []
+            for future in sorted(done, key=running.__getitem__):
+                number = running.pop(future)
+                try:
+                    yield number, future.result()
+                except BrokenExecutor:
+                    if number in suspects:
+                        yield number, _Refusal("the processes that worked on it died")
+                    else:
+                        lost.append(number)
+                except Exception as error:
+                    yield number, self._refusal(error)
+            suspects.update(lost)
+            waiting.extendleft(reversed(lost))
+            if broken:
+                self._end()
+                self._start()
+
+    def _submit(self, function: Callable[[Any], Any], unit: Any) -> Future[Any]:
+        """Begin work on a unit."""
+        done = Future[Any]()
+        try:
+            if self._pool:
+                return self._pool.submit(_task, function, unit)
+            done.set_result(_task(function, unit))
+        except BrokenExecutor as error:  # all processes have died meanwhile
+            done.set_exception(error)
+        return done
+
+    def _refusal(self, error: Exception) -> "_Refusal":
+        """Return why a unit has no result; here, what could not go from a process to another."""
+        return _Refusal(f"{type(error).__name__}: {plain_error(error)}")
 
 
 class RayEngine(Engine):
@@ -297,17 +316,14 @@ class RayEngine(Engine):
         if place == "local":
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             alone = {"include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
-        if match := re.fullmatch(r"(?:ray://)?([^/]+):(\d+)", place):
-            host, port = match[1].strip("[]"), int(match[2])
-            try:  # first: Ray itself tries for minutes
-                socket.create_connection((host, port), SECONDS_TO_CONNECT).close()
-            except (OSError, OverflowError, UnicodeError) as error:
-                told = f"--engine ray: {place}: cannot be reached: {plain_error(error)}"
-                raise DataError(told) from error
         try:
+            if match := re.fullmatch(r"(?:ray://)?([^/]+):(\d+)", place):
+                at = match[1].strip("[]"), int(match[2])  # first: Ray itself tries for minutes
+                socket.create_connection(at, SECONDS_TO_CONNECT).close()
             ray.init(place, log_to_driver=False, logging_level="ERROR", **alone)
         except Exception as error:  # Ray raises errors of its own, of gRPC and of the system
-            raise DataError(f"--engine ray: {place}: {plain_error(error)}") from error
+            told = f"--engine ray: {place}: cannot be reached: {plain_error(error)}"
+            raise DataError(told) from error
         try:
             yield
         finally:
@@ -318,120 +334,16 @@ class RayEngine(Engine):
         with self.opened():
             return max(1, int(_ray().cluster_resources().get("CPU", 1)))
 
-    def share(self, value: Any) -> Shared:
-        """Return what gives workers a value."""
-        return Shared(_ray().put(value), _from_ray)
+    def _submit(self, function: Callable[[Any], Any], unit: Any) -> Future[Any]:
+        task = _ray().remote(_task)
+        task = task.options(max_retries=RAY_DEATHS, scheduling_strategy="SPREAD")
+        future: Future[Any] = task.remote(function, unit, str(Path.cwd()), __version__).future()
+        return future
 
-    def _outcomes(
-        self,
-        function: Callable[[Any], Any],
-        units: Sequence[Any],
-        sizes: Sequence[int],  # noqa: ARG002 - Ray decides who works on what
-        at_once: int | None,
-    ) -> Iterator[tuple[int, Any]]:
-        ray = _ray()
-        task = ray.remote(_task).options(max_retries=RAY_DEATHS, scheduling_strategy="SPREAD")
-        left, running = deque(enumerate(units)), dict[Any, int]()
-        here = (str(Path.cwd()), __version__)
-        while left or running:
-            while left and len(running) < (at_once or AHEAD * self.cores()):
-                number, unit = left.popleft()
-                running[task.remote(function, unit, *here)] = number
-            (ready,), _ = ray.wait([*running], num_returns=1)
-            number = running.pop(ready)
-            try:
-                outcome = ray.get(ready)
-            except ray.exceptions.RayTaskError as error:
-                if re.search(r"No module named '?compression_eval\b", str(error)):
-                    told = "compression_eval is not installed where Ray's workers are"
-                    raise DataError(f"--engine ray: {told}") from None
-                raise  # a defect of this module, with the worker's own traceback
-            except ray.exceptions.RayError as error:
-                outcome = _Refusal(f"the workers that had it died: {plain_error(error)}")
-            yield number, outcome
-
-
-class Worker:
-    """A process of its own that works on units, one after the other.
-
-    It is forked from this process while that has no threads but those of other workers, so that
-    it begins at once and shares what is imported. Otherwise it begins by itself.
-
-    Args:
-        imports: Modules that it needs.
-        folder: For its temporary files.
-    """
-
-    running: ClassVar[set["Worker"]] = set()
-
-    def __init__(self, imports: Sequence[str], folder: str) -> None:
-        self._imports, self._folder = imports, folder
-        self.left: deque[int] = deque()
-        """Numbers of the units that it is to work on."""
-        self.given: deque[tuple[int, Future[Any]]] = deque()
-        """Those that it has."""
-
-    def __enter__(self) -> "Worker":
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
-
-    def start(self) -> None:
-        """Start the process.
-
-        Raises:
-            DataError: It cannot be started.
-        """
-        before = {*active_children()}
-        try:
-            with _starting():
-                context = get_context("fork" if _may_fork() else "spawn")
-                if context.get_start_method() == "fork":
-                    for name in self._imports:
-                        import_module(name)
-                    gc.freeze()  # to look for garbage would copy the memory that both share
-                self._pool = ProcessPoolExecutor(1, context, _begin, (self._folder,))
-                self._pool.submit(int)  # now: it is started by the first call
-        except (EOFError, OSError) as error:
-            raise DataError(f"a process cannot be started: {plain_error(error)}") from error
-        # None if it has died already, of which the first unit for it will tell.
-        self._process = next(iter({*active_children()} - before), None)
-        self.running.add(self)
-
-    def end(self) -> str:
-        """End the process at once; returns how it ended."""
-        if self._process:
-            self._process.kill()
-            self._process.join()
-        self._pool.shutdown(cancel_futures=True)
-        self.running.discard(self)
-        if not self._process:
-            return "as soon as it began"
-        code = self._process.exitcode or 0
-        return f"by signal {-code}" if code < 0 else f"with exit code {code}"
-
-    def fill(self, function: Callable[[Any], Any], units: Sequence[Any]) -> bool:
-        """Give it units to work on; returns whether it has any."""
-        while self.left and len(self.given) < AHEAD:
-            try:
-                future = self._pool.submit(_task, function, units[self.left[0]])
-            except BrokenExecutor:
-                if self.given:
-                    break  # they will tell
-                self.start_again()
-                continue
-            self.given.append((self.left.popleft(), future))
-        return bool(self.given)
-
-    def start_again(self) -> str:
-        """Start it again, with all that it had been given; returns how it ended."""
-        self.left.extendleft(number for number, _ in reversed(self.given))
-        self.given.clear()
-        how = self.end()
-        self.start()
-        return how
+    def _refusal(self, error: Exception) -> "_Refusal":
+        if re.search(r"No module named '?compression_eval\b", str(error)):
+            raise DataError("--engine ray: compression_eval is not installed where its workers are")
+        return _Refusal(f"the workers that had it died: {plain_error(error)}")
 
 
 @dataclass(frozen=True)
@@ -463,20 +375,6 @@ def _task(
         return _Refusal(f"{host}{type(error).__name__}: {plain_error(error)}{hint}")
 
 
-@lru_cache(maxsize=1)
-def _loaded(load: Callable[[Any], Any], place: Any) -> Any:
-    return load(place)
-
-
-def _unpickled(name: str) -> Any:
-    with Path(name).open("rb") as file:
-        return pickle.load(file)  # noqa: S301 - of this command
-
-
-def _from_ray(reference: Any) -> Any:
-    return _ray().get(reference)
-
-
 def _begin(folder: str) -> None:
     """Set up a process that has just started."""
     tempfile.tempdir = folder
@@ -494,46 +392,46 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _stop(*_: object) -> None:
-    """End as after an error, which leaves no files behind."""
-    signal.signal(signal.SIGTERM, lambda *_: None)  # so that nothing interrupts that
-    sys.exit(128 + signal.SIGTERM)
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """End by SIGTERM as after an error, which leaves no files behind; only the main thread can."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 @contextmanager
-def _starting() -> Iterator[None]:
-    """Start processes that Ctrl-C does not reach, and that import what this process does.
+def _starting(method: str) -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach: this one ends them.
 
     Python looks for the modules of a new process in the current folder first, `multiprocessing`
     itself among them, and what lies there may be anybody's.
     """
-    safe = {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    before = {name: os.environ.get(name) for name in safe}
-    os.environ.update(safe)
     blocked = None
+    before = os.environ.get("PYTHONSAFEPATH", "")
+    os.environ["PYTHONSAFEPATH"] = "1"
     try:
         if hasattr(signal, "pthread_sigmask"):
-            resource_tracker.ensure_running()  # now: its start lets the signal through
+            if method == "spawn":
+                resource_tracker.ensure_running()  # now: its start lets the signal through
             blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        os.environ["PYTHONSAFEPATH"] = before  # empty is as if it were not set
         if blocked is not None:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _may_fork() -> bool:
-    """Return whether this process may be forked: a thread could hold a lock, for good there.
-
-    The two threads of each worker hold none that another worker takes.
-    """
+    """Return whether this process may be forked: a thread could hold a lock, for good there."""
     tasks, end = Path("/proc/self/task"), time.monotonic() + _ENDING
     while tasks.is_dir():
-        if len(list(tasks.iterdir())) <= 1 + 2 * len(Worker.running):
+        if len(list(tasks.iterdir())) == 1:
             return True
         if time.monotonic() > end:
             break

@@ -22,10 +22,10 @@ from inspect_ai.log import list_eval_logs, read_eval_log
 
 from compression_eval.cli import main
 from compression_eval.conversations import pipeline, scrubbing
-from compression_eval.conversations.corpus import Corpus
+from compression_eval.conversations.corpus import Corpus, Work
 from compression_eval.conversations.scrubbing import AuditFinding, TextPasses
 from compression_eval.conversations.stores import Store
-from compression_eval.engine import Engine, RayEngine
+from compression_eval.engine import RayEngine
 from compression_eval.errors import DataError
 from compression_eval.fixtures.finding_files import shipped_fixtures
 from compression_eval.fixtures.loading import find_sources
@@ -326,11 +326,7 @@ def answers(folder: str) -> Counter[str]:
 
 
 class DeadError(BaseException):
-    """What Ray raises for workers that died; no exception of what they did."""
-
-
-class DefectError(DeadError):
-    """What Ray raises for an error of a function."""
+    """Of workers that died; no exception of what they did."""
 
 
 @pytest.fixture
@@ -338,13 +334,13 @@ def here(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Stand in for Ray by doing everything at once in this process."""
 
     def remote(task: Callable[..., Any]) -> Any:
-        def call(*arguments: Any) -> Future[Any]:
+        def call(*arguments: Any) -> Any:
             done = Future[Any]()
             try:
                 done.set_result(task(*arguments))
             except DeadError as error:
-                done.set_exception(error)
-            return done
+                done.set_exception(RuntimeError(*error.args))
+            return SimpleNamespace(future=lambda: done)
 
         return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=call))
 
@@ -352,9 +348,6 @@ def here(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         is_initialized=lambda: True,
         cluster_resources=lambda: {"CPU": 1},
         remote=remote,
-        get=Future.result,
-        wait=lambda running, num_returns: (running[:num_returns], running[num_returns:]),
-        exceptions=SimpleNamespace(RayError=DeadError, RayTaskError=DefectError),
     )
     monkeypatch.setitem(sys.modules, "ray", ray)
     return ray
@@ -661,13 +654,13 @@ def test_no_conversation_lies_beside_a_corpus_before_it_is_scrubbed(
 def test_what_changes_between_learning_and_scrubbing_fails(
     sessions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, share = sessions / "deeper" / "03.json", Engine.share
+    read, share = sessions / "deeper" / "03.json", Work.share
 
-    def shared(engine: Engine, value: Any) -> Any:
+    def shared(work: Work, value: Any) -> Any:
         read.write_text(read.read_text().replace("look at 3", "by Octavia7"))
-        return share(engine, value)
+        return share(work, value)
 
-    monkeypatch.setattr(Engine, "share", shared)
+    monkeypatch.setattr(Work, "share", shared)
     done = run("import", sessions, *CORPUS, "--out", "out", "--scrub", "default")
     assert done.exit_code == 1
     assert "deeper/03.json: changed while it was read" in done.output
@@ -720,9 +713,9 @@ def test_errors_of_workers_are_told_when_all_else_is_done(here: SimpleNamespace)
     begun.clear()
     with pytest.raises(DataError, match=r"9: no space is left$"):
         next(done(*[OSError(f"{number}: no space is left") for number in range(40)]))
-    assert len(begun) == 11, "nothing else works either; one was begun meanwhile"
-    with pytest.raises(DataError, match="compression_eval is not installed where Ray's workers"):
-        next(done(DefectError("ModuleNotFoundError: No module named 'compression_eval'")))
+    assert len(begun) == 10, "nothing else works either"
+    with pytest.raises(DataError, match="compression_eval is not installed where its workers"):
+        next(done(DeadError("ModuleNotFoundError: No module named 'compression_eval'")))
     here.is_initialized = lambda: False
     with (
         pytest.raises(DataError, match=r"--engine ray: 127\.0\.0\.1:1: cannot be reached"),

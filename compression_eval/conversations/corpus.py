@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -50,11 +51,11 @@ UNITS = 16
 UNFINISHED = ".unfinished"
 """Ends the name of the folder beside the output with what is done so far."""
 
-_TORN = r"\.[^/]*\.tmp"
-"""Names of what was being written when a worker died."""
+_TORN = rf"\.[^/]*\.tmp|{re.escape(MANIFEST)}"
+"""Names of what was being written when a worker died; a manifest is then empty."""
 
-_PART = rf"part-\d{{6}}\.parquet|{re.escape(MANIFEST)}|{_TORN}"
-_DONE = rf"[a-z]+-\d{{6}}(-[0-9a-f]{{12}}(\.rows)?)?|{re.escape(MANIFEST)}|{_TORN}"
+_PART = rf"part-\d{{6}}\.parquet|{_TORN}"
+_DONE = rf"[a-z]+-\d{{6}}(-[0-9a-f]{{12}}(\.rows)?)?|{_TORN}"
 """Names of everything in an output, and in the folder beside it; nothing else is ever removed."""
 
 
@@ -126,18 +127,31 @@ class Row:
     values: Any
 
 
+@dataclass(frozen=True)
+class Shared:
+    """A value that all workers need; each loads it once."""
+
+    store: Store
+    name: str
+
+    def get(self) -> Any:
+        """Return the value."""
+        return _loaded(self.store, self.name)
+
+
+@lru_cache(maxsize=1)
+def _loaded(store: Store, name: str) -> Any:
+    return next(store.objects(name))
+
+
 Write = Callable[[dict[str, Any], str], None]
 Take = Callable[..., None]
 """Takes the name that a row gets, or None to leave it out, and where it was."""
 
-_Unit = tuple[Shard, tuple[Any, ...]]
-"""A shard, and what a stage gets beside it."""
 
-
-def _stage(stage: str, function: Callable[..., Iterable[Any]], unit: _Unit) -> None:
-    shard, given = unit
+def _stage(stage: str, function: Callable[[Shard], Iterable[Any]], shard: Shard) -> None:
     results, rows = Packing(), Packing()
-    for each in function(shard, *given):
+    for each in function(shard):
         (rows if isinstance(each, Row) else results).add(each)
     shard.unfinished.write(f"{shard.name(stage)}.rows", rows.content())
     shard.unfinished.write(shard.name(stage), results.content())  # last: by this one it is done
@@ -165,7 +179,7 @@ class Work:
         *,
         output: "AbstractContextManager[Write] | None" = None,
     ) -> None:
-        self.engine, self._output = engine, output
+        self._engine, self._output = engine, output
         few = min(UNIT_BYTES, sum(item.size for item in items) // UNITS)
         self._parts = list(_parts(items, shard_bytes or few))
         self._shards: list[Shard] = []
@@ -177,47 +191,37 @@ class Work:
             sizes = [sum(item.size for item in part) for part in self._parts]
             # The output is finished last of all, when nothing can end the command any more.
             self._write = opened.enter_context(self._output) if self._output else None
-            opened.enter_context(self.engine.opened(sizes))
-            store = self._store(opened)
+            opened.enter_context(self._engine.opened(sizes))
+            self._store = self._begin(opened)
             self._shards = [
-                Shard(number, tuple(part), store, self._plan_name)
+                Shard(number, tuple(part), self._store, self._plan_name)
                 for number, part in enumerate(self._parts)
             ]
             yield
 
-    def stage(
-        self,
-        name: str,
-        function: Callable[..., Iterable[Any]],
-        given: Mapping[int, Any] | None = None,
-    ) -> Iterator[Shard]:
+    def stage(self, name: str, function: Callable[[Shard], Iterable[Any]]) -> Iterator[Shard]:
         """Yield every shard in order when a function was called with it.
 
         Args:
             name: Of the stage; `Shard.results` takes it.
             function: Yields what it found, and `Row`.
-            given: By the numbers of the shards that it is to be called with, if not all, what it
-                gets beside the shard.
         """
-        units: list[_Unit] = [
-            (shard, () if given is None else (given[shard.number],))
-            for shard in self._shards
-            if given is None or shard.number in given
-        ]
         done = self._done()
-        left = [unit for unit in units if unit[0].name(name) not in done]
-        running = self.engine.run(
-            name,
-            partial(_stage, name, function),
-            left,
-            lambda unit: str(unit[0]),
-            size=lambda unit: unit[0].size,
-        )
+        left = [shard for shard in self._shards if shard.name(name) not in done]
+        work = partial(_stage, name, function)
+        running = self._engine.run(name, work, left, str, size=attrgetter("size"))
         if self.keeps:  # what is said of an input is said of all of it
             list(running)
-            yield from (shard for shard, _ in units)
+            yield from self._shards
         else:
-            yield from (left[number][0] for number, _ in running)
+            yield from (left[number] for number, _ in running)
+
+    def share(self, value: Any) -> Shared:
+        """Return what gives workers a value."""
+        name = self._shards[0].name("share")
+        self._store.write(name, Packing([value]).content())
+        _loaded.cache_clear()
+        return Shared(self._store, name)
 
     def taker(self, shard: Shard, stage: str) -> Take:
         """Return what is called for each row of a stage in its order, to write it or leave it."""
@@ -241,7 +245,7 @@ class Work:
             DataError: A file of the output is not there as it was written.
         """
 
-    def _store(self, opened: ExitStack) -> Store:
+    def _begin(self, opened: ExitStack) -> Store:
         return Store(opened.enter_context(TemporaryDirectory()))
 
     def _done(self) -> Set[str]:
@@ -277,11 +281,12 @@ class Corpus(Work):
         force: bool,
     ) -> None:
         super().__init__(items, engine, shard_bytes=shard_bytes)
+        root = out.rstrip("/")
         if out.endswith(PARQUET_SUFFIX):
             raise DataError(f"--out: {out}: a corpus needs a folder or the address of one")
-        if is_address(local_path(out)) and "/" not in out.rstrip("/").partition("://")[2]:
-            raise DataError(f"--out: {out}: expected a folder in it, as {out.rstrip('/')}/corpus")
-        self._out, self._unfinished = Store(out.rstrip("/")), Store(out.rstrip("/") + UNFINISHED)
+        if is_address(local_path(out)) and "/" not in root.partition("://")[2]:
+            raise DataError(f"--out: {out}: expected a folder in it, as {root}/corpus")
+        self._out, self._unfinished = Store(root), Store(root + UNFINISHED)
         for store in (self._out, self._unfinished):
             if store.held(item.place for item in items):
                 raise DataError(f"--out: {store.root} is read from; choose another folder")
@@ -304,14 +309,18 @@ class Corpus(Work):
         if force:
             self._refuse_others(self._unfinished, _DONE)
             self._refuse_others(self._out, _PART)
-        elif (begun := self._begun(self._out)) is None:
-            self._goes_on = self._begun(self._unfinished) is not None
-        else:
+        elif plan := self._plan_in(self._out):
+            self._refuse_fault(self._out.read(MANIFEST))
             self.complete = True
             # It may have been killed before; what is left there may be what scrubbing replaced.
             self._unfinished.remove(_DONE)
-            if failed := begun.get("failed"):
+            if failed := plan.get("failed"):
                 raise DataError(f"{out}: this was done before, --force does it anew: {failed}")
+        else:
+            self._goes_on = self._plan_in(self._unfinished) is not None
+            if not self._goes_on:
+                self._refuse_others(self._unfinished, _TORN)
+            self._refuse_others(self._out, _PART if self._goes_on else _TORN)
 
     def taker(self, shard: Shard, stage: str) -> Take:
         """As `Work.taker`; the rows stay where they are."""
@@ -321,17 +330,19 @@ class Corpus(Work):
 
     def close(self, stage: str, failed: str = "") -> None:
         """As `Work.close`; each row holds the argument of `ParquetWriter.write`."""
-        names = {number: each for number, each in self._names.items() if any(each)}
-        done = self.stage("finish", partial(_write_part, stage, self._out), names)
+        for shard in self._shards:
+            names = Packing(self._names[shard.number])
+            self._unfinished.write(shard.name("names"), names.content())
         lines = [self._plan | ({"failed": failed} if failed else {})]
-        lines += [line for shard in done for line in shard.results("finish")]
+        for shard in self.stage("finish", partial(_write_part, stage, self._out)):
+            lines += shard.results("finish")
         manifest = b"".join(map(_line, lines))
         self._refuse_fault(manifest)  # somebody may have removed what was done before
         self._out.remove(_TORN)
         self._out.write(MANIFEST, manifest)
         self._unfinished.remove(_DONE)
 
-    def _store(self, opened: ExitStack) -> Store:
+    def _begin(self, opened: ExitStack) -> Store:
         del opened
         # Only now: without a cluster nothing is begun, and nothing that is there is lost. The
         # manifests first: whatever ends this, nothing is taken for whole that is not.
@@ -345,18 +356,13 @@ class Corpus(Work):
     def _done(self) -> Set[str]:
         return self._unfinished.sizes().keys()
 
-    def _begun(self, store: Store) -> dict[str, Any] | None:
+    def _plan_in(self, store: Store) -> dict[str, Any] | None:
         """Return the first line of a folder's manifest; None if nothing has begun there.
 
         Raises:
             DataError: It is another command's, or of something else.
         """
-        content = store.read(MANIFEST)
-        if not content:
-            # Files of the output are only this command's if it has begun.
-            goes_on = store is self._out and bool(self._unfinished.read(MANIFEST))
-            ours = {MANIFEST, *map(_part_name, range(len(self._parts) if goes_on else 0))}
-            self._refuse_others(store, _TORN, ours)
+        if not (content := store.read(MANIFEST)):
             return None
         begun = content.split(b"\n")[0]
         if not begun.startswith(_line(self._plan).rstrip(b"}\n")):
@@ -364,18 +370,16 @@ class Corpus(Work):
                 f"--out: {store.root} was made by another command, of other files or by another "
                 "version; --force makes it anew"
             )
-        if store is self._out:
-            self._refuse_fault(content)
         plan: dict[str, Any] = json.loads(begun)
         return plan
 
-    def _refuse_fault(self, manifest: bytes) -> None:
+    def _refuse_fault(self, manifest: bytes | None) -> None:
         if fault := corpus_fault(self._out.sizes(), manifest):
             raise DataError(f"--out: {self._out.root}: {fault}; --force makes it anew")
 
     @staticmethod
-    def _refuse_others(store: Store, pattern: str, expected: Set[str] = frozenset()) -> None:
-        for name in sorted(store.sizes().keys() - expected):
+    def _refuse_others(store: Store, pattern: str) -> None:
+        for name in sorted(store.sizes()):
             if not re.fullmatch(pattern, name):
                 raise DataError(f"--out: {store.root} holds {name}; choose another folder")
 
@@ -384,17 +388,14 @@ def _line(data: Mapping[str, Any]) -> bytes:
     return json.dumps(data).encode() + b"\n"
 
 
-def _part_name(number: int) -> str:
-    return f"part-{number:06}.parquet"
-
-
-def _write_part(
-    stage: str, out: Store, shard: Shard, names: Sequence[str | None]
-) -> Iterator[dict[str, Any]]:
-    """Write a shard's file of the output; yields its line of the manifest."""
+def _write_part(stage: str, out: Store, shard: Shard) -> Iterator[dict[str, Any]]:
+    """Write a shard's file of the output, if it has any row; yields its line of the manifest."""
     from compression_eval.fixtures.parquet_files import parquet_writer
 
-    name = _part_name(shard.number)
+    names = list(shard.results("names"))
+    if not any(names):
+        return
+    name = f"part-{shard.number:06}.parquet"
     with TemporaryDirectory() as folder:
         path = Path(folder, name)
         with parquet_writer(path) as writer:
@@ -462,7 +463,7 @@ def _parts(items: Sequence[Input], most: int) -> Iterator[list[Input]]:
     part: list[Input] = []
     size = 0
     for item in items:
-        # What a Parquet file holds is several times as large as the file: it stands alone.
+        # What a Parquet file holds is several times as large as the file: it is alone in its shard.
         more = most if item.place.endswith(PARQUET_SUFFIX) else item.size
         if part and size + more > most:
             yield part

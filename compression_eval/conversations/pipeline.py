@@ -9,7 +9,7 @@ import errno
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -18,7 +18,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, cast
 
 from compression_eval.conversations.building import Built, Images, build
-from compression_eval.conversations.corpus import Row, Shard, Take, Work, Write
+from compression_eval.conversations.corpus import Row, Shard, Shared, Take, Work, Write
 from compression_eval.conversations.cutting import CutRule, find_cuts
 from compression_eval.conversations.drafts import Conversation, Omitted
 from compression_eval.conversations.duplicates import (
@@ -39,7 +39,7 @@ from compression_eval.conversations.overview import (
     skipped_json,
 )
 from compression_eval.conversations.sources import PARQUET_MAGIC, Input, readable, source_file
-from compression_eval.engine import Engine, Shared
+from compression_eval.engine import Engine
 from compression_eval.errors import DataError, NotScrubbedError, shorten
 from compression_eval.fixtures.finding_files import PARQUET_SUFFIX, safe_stem
 from compression_eval.fixtures.models import Fixture
@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # the rules are loaded where something is scrubbed
     )
 
 _MAX_FINDINGS = 5
+_CHANGED = "changed while it was read"
 
 _FOLDERS = "openhands-events"
 """The format whose conversations are folders, with a file for each event."""
@@ -165,36 +166,15 @@ LeftOut = dict[Key, Shorter]
 """Which copies are not imported, and why."""
 
 
-@dataclass(frozen=True)
-class _AsWritten:
-    """What is kept of a conversation for the output."""
+def _learn(options: ImportOptions, keeps: bool, shard: Shard) -> Iterator[Any]:
+    """Yield what the conversations of a shard teach, and copies; leave what was read for `_finish`.
 
-    columns: bool
-    """Whether it becomes a row of Parquet, or a file."""
-    explained: bool
-    """Whether what is left out of it is written down."""
-    again: bool
-    """Whether a file that cannot be read this time is read again by the same command."""
-
-    def row(self, fixture: Fixture) -> dict[str, Any]:
-        text = fixture_text(fixture)
-        if not self.columns:
-            return {"name": fixture.name, "fixture": text}
-        from compression_eval.fixtures.parquet_files import row_of
-
-        return row_of(fixture, text)
-
-
-def _learn(options: ImportOptions, again: bool, shard: Shard) -> Iterator[Any]:
-    """Yield what the conversations of a shard teach, and copies; each is left for `_finish`.
-
-    Where the output is a corpus, only their digests are: what lies beside it may be in a store
-    that nobody shall see a conversation in before it is scrubbed.
+    Beside a corpus only digests are left, and it is read again: a store may be open to people who
+    shall not see a session before it is scrubbed.
     """
     taught = _text_passes(options)
-    left: _Read | bytes
-    for index, number, outcome in _outcomes(options, again, shard):
-        left = outcome
+    for index, number, outcome in _outcomes(options, keeps, shard):
+        left: _Read | bytes = outcome
         if isinstance(outcome, _Built):
             try:
                 fixture = outcome.built.fixture
@@ -202,7 +182,7 @@ def _learn(options: ImportOptions, again: bool, shard: Shard) -> Iterator[Any]:
                     taught.learn_from(fixture)
                 if options.duplicates == "longest":
                     yield copy_of((shard.items[index].place, number), fixture)
-                left = _digest(fixture) if again else outcome
+                left = _digest(fixture) if keeps else outcome
             except Exception as error:
                 left = Failure.of(error)
         yield Row((index, number, left))
@@ -211,37 +191,50 @@ def _learn(options: ImportOptions, again: bool, shard: Shard) -> Iterator[Any]:
 
 
 def _finish(
-    options: ImportOptions, as_written: _AsWritten, shared: Shared | None, shard: Shard
+    options: ImportOptions,
+    row: Callable[[Fixture], dict[str, Any]],
+    keeps: bool,
+    shared: Shared | None,
+    shard: Shard,
 ) -> Iterator[tuple[int, Outcome] | Row]:
     """Yield what becomes of the files of a shard, by their number, and rows of the fixtures."""
-    again = as_written.again
-    read = shard.rows("learn") if shared and not again else _outcomes(options, again, shard)
-    learnt = {row[:2]: row[2] for row in shard.rows("learn")} if shared and again else {}
-    vocabulary, without = shared.get() if shared else (None, frozenset())
+    read, digests = _outcomes(options, keeps, shard), dict[tuple[int, int], Any]()
+    vocabulary, without = None, frozenset[Key]()
+    if shared:
+        vocabulary, without = shared.get()
+        if keeps:
+            digests = {each[:2]: each[2] for each in shard.rows("learn")}
+        else:
+            read = shard.rows("learn")
     taught = _text_passes(options, vocabulary)
     for index, number, outcome in read:
         place, made = shard.items[index].place, cast(Outcome, outcome)
-        left = learnt.pop((index, number), None)
+        left = digests.pop((index, number), None)
         if (place, number) in without:
             made = Failure("")
         elif isinstance(left, Failure):
             made = left
         elif isinstance(outcome, _Built):
             try:
-                if shared and again and left != _digest(outcome.built.fixture):
-                    raise NotScrubbedError("changed while it was read")
+                if shared and keeps and left != _digest(outcome.built.fixture):
+                    raise NotScrubbedError(_CHANGED)
                 fixture, made = _finished(outcome, place, options, taught)
-                yield Row(as_written.row(fixture))
-                if not as_written.explained:
-                    made = replace(made, left_out=())
-            except OSError:
-                raise
+                yield Row(row(fixture))
             except Exception as error:
                 made = Failure.of(error)
         yield index, made
-    if gone := [index for (index, _), left in learnt.items() if isinstance(left, bytes)]:
-        places = dict.fromkeys(shard.items[index].place for index in gone)
-        raise DataError(f"{', '.join(places)}: changed while it was read")
+    for index, _ in digests:
+        yield index, Failure(_CHANGED, fails=True)
+
+
+def _file_row(fixture: Fixture) -> dict[str, Any]:
+    return {"name": fixture.name, "fixture": fixture_text(fixture)}
+
+
+def _parquet_row(fixture: Fixture) -> dict[str, Any]:
+    from compression_eval.fixtures.parquet_files import row_of
+
+    return row_of(fixture, fixture_text(fixture))
 
 
 def _text_passes(
@@ -261,13 +254,14 @@ def _digest(fixture: Fixture) -> bytes:
 
 
 def _outcomes(
-    options: ImportOptions, again: bool, shard: Shard
+    options: ImportOptions, keeps: bool, shard: Shard
 ) -> Iterator[tuple[int, int, _Read]]:
     """Yield what the files of a shard hold, and the number of each conversation in its file."""
     for index, item in enumerate(shard.items):
         number = -1
         for outcome in _read(item, options):
-            if again and isinstance(outcome, Failure) and outcome.outside:
+            # The same command, given again, reads this shard again.
+            if keeps and isinstance(outcome, Failure) and outcome.outside:
                 raise DataError(f"{item.place}: {outcome.reason}")
             number += not isinstance(outcome, Recognised)
             yield index, number, outcome
@@ -348,7 +342,7 @@ class Import:
             DataError: The output cannot be written, or workers died again and again.
         """
         options, without, shared = self._options, LeftOut(), None
-        as_written = _AsWritten(self._columns or work.keeps, self._explain is not None, work.keeps)
+        row = _parquet_row if self._columns or work.keeps else _file_row
         with work.opened():
             if options.reads_twice:
                 copies, taught = Copies(), list["Vocabulary"]()
@@ -357,8 +351,9 @@ class Import:
                         copies.add(found) if isinstance(found, Copy) else taught.append(found)
                 without = copies.shorter()
                 whole = type(taught[0]).of(taught) if taught else None
-                shared = work.engine.share((whole, frozenset(without)))
-            for shard in work.stage("import", partial(_finish, options, as_written, shared)):
+                shared = work.share((whole, frozenset(without)))
+            finish = partial(_finish, options, row, work.keeps, shared)
+            for shard in work.stage("import", finish):
                 take = work.taker(shard, "import")
                 for index, found in groupby(shard.results("import"), key=itemgetter(0)):
                     self._take_file(shard.items[index], map(itemgetter(1), found), without, take)

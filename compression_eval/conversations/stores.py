@@ -48,7 +48,7 @@ class Store:
     def create(self, name: str, content: bytes) -> bool:
         """Write a file unless it is there, whoever else tries; returns whether it was written.
 
-        One that is empty is none.
+        One that is empty is none: its command was killed before it wrote.
         """
         with self._named(name):
             path = self._root / name
@@ -56,21 +56,16 @@ class Store:
                 return self._create_remote(name, content)
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.is_file() and not path.stat().st_size:
-                path.unlink()  # of one that was killed before it wrote
+                path.unlink()
             try:
-                file = path.open("xb")
+                with path.open("xb") as file:
+                    file.write(content)
             except FileExistsError:
                 return False
-            try:
-                with file:
-                    file.write(content)
-            except OSError:
-                path.unlink()
-                raise
         return True
 
     def _create_remote(self, name: str, content: bytes) -> bool:
-        # Some packages for stores pass over the mode, and write over what is there.
+        # Some packages for stores ignore the mode and write over what is there.
         if self.read(name) is not None:
             return False
         system, root = self._system()
@@ -79,7 +74,6 @@ class Store:
         except Exception:  # each store has its own for a file that came meanwhile
             if self.read(name) is None:
                 raise
-            return False
         return self.read(name) == content
 
     def sizes(self) -> dict[str, int]:
@@ -148,6 +142,7 @@ class Store:
         return cast(Path, UPath(self.root, use_listings_cache=False))
 
     def _system(self) -> tuple[Any, str]:
+        """The fsspec filesystem, and the root within it."""
         import fsspec
 
         root: Any = self._root
@@ -169,12 +164,14 @@ class Store:
 class Packing:
     """Makes the content of a file of objects, one by one, for `Store.objects`."""
 
-    def __init__(self) -> None:
+    def __init__(self, values: Iterable[Any] = ()) -> None:
         import zstandard
 
         self._made = io.BytesIO()
         packer = zstandard.ZstdCompressor(level=1)
         self._file: Any = packer.stream_writer(self._made, closefd=False)
+        for value in values:
+            self.add(value)
 
     def add(self, value: Any) -> None:
         """Take an object."""

@@ -167,7 +167,7 @@ def test_a_unit_whose_worker_dies_is_done_again_and_named_the_second_time(tmp_pa
     units = ["a", "killed", str(once), "odd", "lock", "b", "c"]
     engine, done = Engine(2), list[tuple[int, str]]()
     told = (
-        r"unit killed: the processes that had it ended by signal 9\n"
+        r"unit killed: the processes that worked on it died\n"
         r".*unit odd: OddError: no luck \(please report this: in work, line \d+ of test_jobs\.py\)"
         r"\n.*unit lock: TypeError: cannot pickle '_thread.lock' object"
     )

@@ -20,6 +20,7 @@ from compression_eval.conversations.corpus import (
     Corpus,
     Row,
     Shard,
+    Shared,
     Work,
     Write,
     bank_of,
@@ -46,7 +47,7 @@ from compression_eval.conversations.scrubbing.texts import (
 )
 from compression_eval.conversations.scrubbing.vocabulary import Vocabulary
 from compression_eval.conversations.sources import Input
-from compression_eval.engine import Engine, Shared, jobs_option
+from compression_eval.engine import Engine, jobs_option
 from compression_eval.errors import DataError, NotScrubbedError
 from compression_eval.fixtures.banks import ProbeBank, bank_faults
 from compression_eval.fixtures.checking import bank_findings
@@ -301,7 +302,7 @@ class _Scrubber:
 def _taught(work: Work, scrubber: _Scrubber) -> Shared:
     shards = work.stage("learn", partial(_learn, scrubber))
     learnt = (each for shard in shards for each in shard.results("learn"))
-    return work.engine.share(Vocabulary.of(learnt))
+    return work.share(Vocabulary.of(learnt))
 
 
 def _learn(scrubber: _Scrubber, shard: Shard) -> Iterator[Vocabulary]:
