@@ -11,7 +11,6 @@ the program's own is checked on the first runs of every row.
 """
 
 import argparse
-import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,12 +30,10 @@ from compression_eval.analysis.statistics.intervals import (
     satterthwaite,
 )
 from compression_eval.analysis.statistics.power import (
-    Answer,
     Design,
     Variances,
     detectable,
     power,
-    spread_parts,
 )
 from compression_eval.analysis.statistics.significance import Failing, decide
 
@@ -394,29 +391,6 @@ def promises(runs: int, rng: numpy.random.Generator) -> Iterator[list[str]]:
             yield [name, f"{fixtures} x {states}", f"{promised:.1%}", f"{seen:.1%}"]
 
 
-def parts(runs: int, rng: random.Random) -> Iterator[list[str]]:
-    """Yield the variances that are found, beside the true ones."""
-    truth = Variances(state=0.05, probe=0.3, answer=0.2)
-    count = {"state": 0.0, "probe": 0.0, "answer": 0.0}
-    for _ in range(runs):
-        found = spread_parts(_answers(rng, truth))
-        for name in count:
-            count[name] += getattr(found, name) / runs
-    for name, mean in count.items():
-        yield [f"variance of {name}, mean found", "", f"{getattr(truth, name):.3f}", f"{mean:.3f}"]
-
-
-def _answers(rng: random.Random, truth: Variances) -> Iterator[Answer]:
-    for unit in range(8):
-        for state in range(4):
-            common = rng.gauss(0, truth.state**0.5)
-            for probe in range(8):
-                own = common + rng.gauss(0, truth.probe**0.5)
-                for _ in range(2):
-                    value = probe + own + rng.gauss(0, truth.answer**0.5)
-                    yield Answer(str(unit), str(probe), str(state), value)
-
-
 def shown(heads: list[str], lines: Callable[[], Iterator[list[str]]]) -> None:
     """Print a Markdown table, row by row."""
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
@@ -446,10 +420,5 @@ if __name__ == "__main__":
     )
     shown(
         ["what", "conversations x compressions", "promised", "came out"],
-        lambda: iter(
-            [
-                *promises(given.runs, generator),
-                *parts(max(20, given.runs // 40), random.Random(given.seed)),
-            ]
-        ),
+        lambda: promises(given.runs, generator),
     )

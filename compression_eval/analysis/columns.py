@@ -318,10 +318,7 @@ def _facts_cell(seen: Seen) -> Value:
     """Return what became of every fact; None for a sample without a record."""
     if seen.record is None:
         return None
-    rows = rows_of_sample(seen.record, seen.sample.epoch, seen.sample.scores)
-    return json.dumps(
-        [{k: v for k, v in vars(row).items() if k not in ("log", "compressor")} for row in rows]
-    )
+    return json.dumps(list(rows_of_sample(seen.record, seen.sample.epoch, seen.sample.scores)))
 
 
 def _criteria_cell(seen: Seen) -> Value:

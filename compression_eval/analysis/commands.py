@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compression_eval.errors import DataError, lacking
-from compression_eval.fixtures.writing import write_whole
+from compression_eval.fixtures.writing import versioned_json, write_whole
 from compression_eval.terminal import (
     CleanCommand,
     Output,
@@ -212,7 +212,7 @@ def facts(logs: tuple[str, ...], csv_file: Path | None, json_file: Path | None) 
     the stages mean and where look-ups err.
     """
     from compression_eval.analysis.arms import arm_names
-    from compression_eval.analysis.facts import rows_as_csv, rows_as_json, totals
+    from compression_eval.analysis.facts import rows_as_csv, totals
     from compression_eval.analysis.frames import fact_rows
 
     selected = _found(logs)
@@ -222,7 +222,7 @@ def facts(logs: tuple[str, ...], csv_file: Path | None, json_file: Path | None) 
     if csv_file:
         write_whole(csv_file, rows_as_csv(rows))
     if json_file:
-        write_whole(json_file, rows_as_json(rows))
+        write_whole(json_file, versioned_json({"facts": rows}))
     arms = dict(zip([log.name for log in selected], arm_names(selected), strict=True))
     click.echo(totals(rows, arms))
 

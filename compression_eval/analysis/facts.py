@@ -11,7 +11,7 @@ import io
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from inspect_ai.scorer import Score
@@ -21,19 +21,17 @@ from compression_eval.facts.life import (
     AnswerWord,
     Stage,
     StateFinding,
-    StateWord,
     age_group,
     follow_facts,
     row_words,
 )
 from compression_eval.fixtures.banks import ProbeType
-from compression_eval.fixtures.writing import versioned_json
 from compression_eval.grading.rubric import KNOWLEDGE
 from compression_eval.record import Recorded, SampleRecord
 from compression_eval.text.tables import Cell, Section, Table, as_text
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 STAGES: Mapping[Stage, str] = {
     "used": "in the answer, and in what the compression wrote",
@@ -54,65 +52,27 @@ STAGES: Mapping[Stage, str] = {
 }
 """What became of a fact, for people."""
 
-_IN_STATE = frozenset({"used", "verbatim", "unused", "survived"})
-_NOT_IN_STATE = frozenset(
-    {"answered_not_found", "never_fed", "superseded", "distorted", "dropped", "lost"}
+_IN_STATE = ["used", "verbatim", "unused", "survived"]
+_NOT_IN_STATE = [
+    *("answered_not_found", "never_fed", "superseded", "distorted", "dropped", "lost"),
+]
+
+FACT_COLUMNS = (
+    *("fixture", "cut", "probe", "type", "fact", "epoch", "replicate", "stage", "region", "fed"),
+    *("in_state", "in_answer", "in_state_read", "in_answer_read", "state_quotes", "instead"),
+    *("age_messages", "age_share", "cycles", "status", "state_id"),
 )
-
-
-@dataclass(frozen=True)
-class FactRow:
-    """What became of one fact in one epoch."""
-
-    log: str
-    compressor: str
-    fixture: str
-    cut: int
-    probe: str
-    type: str
-    fact: str
-    epoch: int
-    replicate: int
-    """Which compression; epochs that share a state have the same."""
-    stage: str
-    region: str
-    """Parts of the state that hold it, joined by ``+``; empty if none does."""
-    fed: bool | None
-    in_state: bool | None
-    in_answer: bool | None
-    in_state_read: StateWord | None
-    """What the reader says of the state; None if it was not read or gave no word. `in_state`
-    and `in_answer` are what look-ups found."""
-    in_answer_read: AnswerWord | None
-    """The grader's word on the answer."""
-    state_quotes: list[str]
-    """Passages of the state that support the reader's word."""
-    instead: list[str]
-    """Superseded values and variants that the state gives in its place."""
-    age_messages: int | None
-    """Messages from its first evidence to the cut."""
-    age_share: float | None
-    """The same as a share of the history, 0 to 1."""
-    cycles: int | None
-    """Compressions it has been through."""
-    status: str
-    """How the compression ended."""
-    state_id: str
+"""What is told of a fact in one epoch; `frames.facts_frame` says what each column is."""
 
 
 def rows_of_sample(
     record: SampleRecord, epoch: int, scores: Mapping[str, Score] | None
-) -> Iterator[FactRow]:
+) -> Iterator[dict[str, Any]]:
     """Yield the rows of one sample, in the order of its probe's facts.
 
     Look-ups in the answer and readers' words are those in the scores of `fact_retention`; the words
     are of its first scoring in which a reader said anything. Stages are told anew, so that names of
     older versions (``guessed`` for ``answered_not_found``) do not come up.
-
-    Args:
-        record: What the sample's store holds.
-        epoch: The sample's.
-        scores: Of the sample, by scorer.
     """
     sample, names = Recorded(record, []), [fact.fact for fact in record.probe.expected_facts]
     words: list[tuple[StateFinding | None, AnswerWord | None]] = []
@@ -141,56 +101,58 @@ def rows_of_sample(
         findings = [replace(finding, in_answer=found) for finding, found in pairs]
     for finding in findings:
         kept, age, state = finding.record, finding.age(record.cut), finding.read
-        yield FactRow(
-            log="",
-            compressor="",
-            fixture=record.fixture,
-            cut=record.cut,
-            probe=record.probe.id,
-            type=record.probe.type,
-            fact=finding.fact.fact,
-            epoch=epoch,
-            replicate=record.replicate,
-            stage=finding.stage,
-            region=finding.region,
-            fed=kept.fed if kept else None,
-            in_state=finding.in_state,
-            in_answer=finding.in_answer,
-            in_state_read=state.word if state else None,
-            in_answer_read=finding.graded,
-            state_quotes=list(state.quotes) if state else [],
-            instead=finding.instead,
-            age_messages=age.messages if age else None,
-            age_share=round(age.share, 3) if age else None,
-            cycles=kept.cycles if kept else None,
-            status=record.state.status,
-            state_id=record.state.state_id,
-        )
+        yield {
+            "fixture": record.fixture,
+            "cut": record.cut,
+            "probe": record.probe.id,
+            "type": record.probe.type,
+            "fact": finding.fact.fact,
+            "epoch": epoch,
+            "replicate": record.replicate,
+            "stage": finding.stage,
+            "region": finding.region,
+            "fed": kept.fed if kept else None,
+            "in_state": finding.in_state,
+            "in_answer": finding.in_answer,
+            "in_state_read": state.word if state else None,
+            "in_answer_read": finding.graded,
+            "state_quotes": list(state.quotes) if state else [],
+            "instead": finding.instead,
+            "age_messages": age.messages if age else None,
+            "age_share": round(age.share, 3) if age else None,
+            "cycles": kept.cycles if kept else None,
+            "status": record.state.status,
+            "state_id": record.state.state_id,
+        }
 
 
 # ----- counts
 
 
-_GROUPS: Mapping[str, tuple[str, Callable[[Any], str], Sequence[str]]] = {
-    "type": ("by probe type", lambda row: str(row.type), get_args(ProbeType)),
-    "region": ("by region of the state", lambda row: row.region or "none", ("none",)),
-    "age": (
-        "by age (part of the history)",
-        lambda row: age_group(_known(row.age_share)),
-        AGE_GROUPS,
+def _age(facts: "DataFrame") -> "Series[str]":
+    return facts["age_share"].map(lambda share: age_group(_known(share)))
+
+
+def _cycles(facts: "DataFrame") -> "Series[str]":
+    return facts["cycles"].map(lambda n: "unknown" if _known(n) is None else str(int(n)))
+
+
+_GROUPS: Mapping[str, tuple[str, "Callable[[DataFrame], Series[str]]", Sequence[str]]] = {
+    "type": ("by probe type", lambda facts: facts["type"], get_args(ProbeType)),
+    "region": (
+        "by region of the state",
+        lambda facts: facts["region"].replace("", "none"),
+        ("none",),
     ),
-    "cycles": ("by cycles", lambda row: _cycles(_known(row.cycles)), ()),
+    "age": ("by age (part of the history)", _age, AGE_GROUPS),
+    "cycles": ("by cycles", _cycles, ()),
 }
 """What facts are counted by, with titles and the order of the groups."""
 
 
 def _known(value: float | None) -> float | None:
-    """Return a value of a row of `FactRow` or of a frame, which has NaN for what is not known."""
+    """Return a cell, which is NaN where a value is not known."""
     return None if value is None or math.isnan(value) else value
-
-
-def _cycles(number: float | None) -> str:
-    return "unknown" if number is None else str(int(number))
 
 
 @dataclass(frozen=True)
@@ -210,26 +172,24 @@ class FactTotals:
     """Counts of facts by what became of them.
 
     Args:
-        rows: `FactRow` objects, or named tuples of a frame with columns of these names.
+        facts: Rows of `facts_frame`.
     """
 
-    def __init__(self, rows: Iterable[Any]) -> None:
-        self._crossed: dict[str, Counter[tuple[str, str]]] = {name: Counter() for name in _GROUPS}
-        found: Counter[str] = Counter()
-        self.compared: Counter[tuple[bool, bool]] = Counter()
-        """Facts whose state was read and looked up, by whether look-up and reader found them."""
-        self.read = 0
-        """Facts on whose state a reader gave its word; the others were looked up."""
-        for row in rows:
-            found[row.stage] += 1
-            for name, (_, group, _) in _GROUPS.items():
-                self._crossed[name][row.stage, group(row)] += 1
-            if isinstance(row.in_state_read, str) and row.stage != "compression_failed":
-                self.read += 1
-                if _known(row.in_state) is not None:
-                    self.compared[bool(row.in_state), row.in_state_read != "absent"] += 1
-        self.stages = {stage: found[stage] for stage in get_args(Stage) if stage in found}
+    def __init__(self, facts: "DataFrame") -> None:
+        self._facts = facts
+        found = Counter(facts["stage"])
+        self.stages: dict[str, int] = {
+            stage: found[stage] for stage in get_args(Stage) if stage in found
+        }
         """Facts by stage, in one order."""
+        read = facts["in_state_read"].notna() & (facts["stage"] != "compression_failed")
+        self.read = int(read.sum())
+        """Facts on whose state a reader gave its word; the others were looked up."""
+        both = facts[read & facts["in_state"].notna()]
+        self.compared = Counter(
+            zip(both["in_state"].astype(bool), both["in_state_read"] != "absent", strict=True)
+        )
+        """Facts whose state was read and looked up, by whether look-up and reader found them."""
 
     @property
     def agreement(self) -> float | None:
@@ -237,50 +197,43 @@ class FactTotals:
         same = self.compared[True, True] + self.compared[False, False]
         return same / self.compared.total() if self.compared else None
 
-    def groups(self, name: str) -> list[str]:
-        """Return the groups that occur: of ``type``, ``region``, ``age`` or ``cycles``."""
-        order, present = _GROUPS[name][2], {group for _, group in self._crossed[name]}
+    def counts(self, name: str) -> "DataFrame":
+        """Return the facts by stage and group: of ``type``, ``region``, ``age`` or ``cycles``."""
+        from pandas import crosstab
+
+        _, grouped, order = _GROUPS[name]
+        groups = grouped(self._facts)
+        present = set(groups)
         others = sorted(present.difference(order), key=lambda group: (len(group), group))
-        return [group for group in order if group in present] + others
+        columns = [*(group for group in order if group in present), *others]
+        counts = crosstab(self._facts["stage"], groups)
+        return counts.reindex(index=list(STAGES), columns=columns, fill_value=0)
 
     def shares(self, name: str) -> dict[str, Share]:
         """Return the facts that are in the state by group, where there is a state to look into.
 
         A fact that is nowhere before the cut is a mistake of the bank and is left out.
         """
-        counts = self._crossed[name]
-        shares = {}
-        for group in self.groups(name):
-            held, lost = (
-                sum(counts[stage, group] for stage in stages)
-                for stages in (_IN_STATE, _NOT_IN_STATE)
-            )
-            if held + lost:
-                shares[group] = Share(held, held + lost)
-        return shares
+        counts = self.counts(name)
+        sums = zip(
+            counts, counts.loc[_IN_STATE].sum(), counts.loc[_NOT_IN_STATE].sum(), strict=True
+        )
+        return {
+            str(group): Share(int(held), int(held + lost))
+            for group, held, lost in sums
+            if held + lost
+        }
 
     def table(self, name: str) -> Section:
         """Return the counts with stages as lines and groups as columns."""
-        counts, groups = self._crossed[name], self.groups(name)
+        counts = self.counts(name).loc[list(self.stages)]
         lines = [
-            (stage, str(number), *(str(counts[stage, group] or "-") for group in groups))
+            (stage, str(number), *(str(count or "-") for count in counts.loc[stage]))
             for stage, number in self.stages.items()
         ]
-        sums = [sum(counts[stage, group] for stage in self.stages) for group in groups]
-        lines.append(("all", str(sum(sums)), *map(str, sums)))
-        return Section(f"{_GROUPS[name][0]}:", [Table(("stage", "facts", *groups), lines)])
-
-
-def stages_by_arm(arms: Mapping[str, FactTotals]) -> Table:
-    """Return the facts of each arm by stage."""
-    present = {stage for totals in arms.values() for stage in totals.stages}
-    stages = [stage for stage in get_args(Stage) if stage in present]
-    # Arms, whose names are long, are lines.
-    rows = [
-        (arm, *(str(totals.stages.get(stage, "-")) for stage in stages))
-        for arm, totals in arms.items()
-    ]
-    return Table(("arm", *(stage.replace("_", " ") for stage in stages)), rows)
+        lines.append(("all", str(len(self._facts)), *map(str, counts.sum())))
+        heads = ("stage", "facts", *map(str, counts))
+        return Section(f"{_GROUPS[name][0]}:", [Table(heads, lines)])
 
 
 def meanings(stages: Iterable[str]) -> Table:
@@ -293,28 +246,25 @@ def meanings(stages: Iterable[str]) -> Table:
 # ----- output of the command
 
 
-def rows_as_csv(rows: Sequence[FactRow]) -> str:
+def rows_as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return rows as CSV with a head line; what is not known is empty."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, [field.name for field in fields(FactRow)], lineterminator="\n")
+    writer = csv.DictWriter(out, ("log", "compressor", *FACT_COLUMNS), lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        several = {name: "; ".join(getattr(row, name)) for name in ("state_quotes", "instead")}
-        writer.writerow(asdict(row) | several)
+        writer.writerow({**row, **{k: "; ".join(row[k]) for k in ("state_quotes", "instead")}})
     return out.getvalue()
 
 
-def rows_as_json(rows: Sequence[FactRow]) -> str:
-    """Return rows as objects in a JSON array named ``facts``; what is not known is null."""
-    return versioned_json({"facts": [asdict(row) for row in rows]})
-
-
-def totals(rows: Sequence[FactRow], arms: Mapping[str, str]) -> str:
+def totals(rows: Sequence[Mapping[str, Any]], arms: Mapping[str, str]) -> str:
     """Return the totals of some rows for a terminal; `arms` names the arm of each log."""
-    every = FactTotals(rows)
-    states = {(row.log, row.state_id): row.status for row in rows}
-    failed = Counter(status for status in states.values() if status != "ok")
-    lines = [f"{_counted(len(rows), 'fact')} in {_counted(len(states), 'state')}"]
+    from pandas import DataFrame
+
+    facts = DataFrame(rows)
+    every = FactTotals(facts)
+    states = facts.drop_duplicates(["log", "state_id"], keep="last")["status"]
+    failed = Counter(states[states != "ok"])
+    lines = [f"{_counted(len(facts), 'fact')} in {_counted(len(states), 'state')}"]
     if failed:
         kinds = ", ".join(f"{status} {count}" for status, count in sorted(failed.items()))
         lines[0] += f", of which {failed.total()} failed ({kinds})"
@@ -328,12 +278,16 @@ def totals(rows: Sequence[FactRow], arms: Mapping[str, str]) -> str:
         )
     sections = [Section("", [lines])]
     if len(set(arms.values())) > 1:
-        by_arm = {
-            arm: FactTotals(row for row in rows if arms[row.log] == arm)
+        by_arm = facts["log"].map(arms)
+        # Arms, whose names are long, are lines.
+        counts = [
+            (arm, Counter(facts.loc[by_arm == arm, "stage"]))
             for arm in dict.fromkeys(arms.values())
-        }
-        sections.append(Section("by arm:", [stages_by_arm(by_arm)]))
-    names = [name for name in _GROUPS if name != "cycles" or len(every.groups(name)) > 1]
+        ]
+        cells = [(arm, *(str(own[stage] or "-") for stage in every.stages)) for arm, own in counts]
+        heads = ("arm", *(stage.replace("_", " ") for stage in every.stages))
+        sections.append(Section("by arm:", [Table(heads, cells)]))
+    names = [name for name in _GROUPS if name != "cycles" or _cycles(facts).nunique() > 1]
     sections += [every.table(name) for name in names]
     sections.append(Section("", [meanings(every.stages)]))
     return as_text(sections).removesuffix("\n")
@@ -350,8 +304,7 @@ ALONE, FETCHING = "state alone", "with fetching"
 
 SPENDING_NOTE = (
     "Tokens of all requests of an answer, input and output, as the provider tells; correct are "
-    "answers that state every expected fact and no superseded or forbidden value as current; such "
-    "values are only looked for where a language model graded. "
+    "answers that state every expected fact and no superseded or forbidden value as current. "
     "Tokens per correct answer = mean tokens / share correct, over conversations; answers that "
     "failed are left out, and so is what the compression took."
 )
@@ -401,13 +354,12 @@ def ways_of_answering(samples: "DataFrame", facts: "DataFrame") -> dict[str, Spe
     read = facts["in_answer_read"]
     stated = facts["in_answer"].where(read.isna(), read == "stated")
     known = facts.assign(stated=stated.eq(True), judged=stated.notna(), probe_id=facts["probe"])
-    by_probe = known.groupby(_KEYS)
-    every = by_probe.agg({"stated": "all", "judged": "any"}).reset_index()
+    every = known.groupby(_KEYS).agg({"stated": "all", "judged": "any"}).reset_index()
     rows = samples[[*_KEYS, *_MEASURED]].merge(every, on=_KEYS, how="left")
     flawless = rows["stated"].eq(True) & ~(rows["fact_violations"] > 0)
     right = flawless.astype(float).where(rows["judged"].eq(True))  # a failed answer is not wrong
     ways = {
-        ALONE: rows.assign(tokens=rows["answer_all_tokens"], right=right),
+        ALONE: rows.assign(tokens=rows["answer_all_tokens"], right=right, calls=math.nan),
         FETCHING: rows.assign(
             tokens=rows["refetch_tokens"],
             right=rows["refetch_correct"],
@@ -419,20 +371,12 @@ def ways_of_answering(samples: "DataFrame", facts: "DataFrame") -> dict[str, Spe
     for way, answers in ways.items():
         answered = answers[answers["tokens"].notna() & answers["right"].notna()]
         if len(answered):
-            found[way] = _spent(answered)
+            of_fixture = answered.groupby("fixture")[["tokens", "right", KNOWLEDGE, "calls"]].mean()
+            tokens, correct, graded, calls = map(float, of_fixture.mean())
+            per_correct = tokens / correct if correct else None
+            means = (tokens, correct, _known(graded), per_correct, _known(calls))
+            found[way] = Spent(len(answered), *means)
     return found
-
-
-def _spent(answers: "DataFrame") -> Spent:
-    by_fixture = answers.groupby("fixture")
-
-    def mean(column: str) -> float:
-        return float(by_fixture[column].mean().mean()) if column in answers else math.nan
-
-    tokens, correct = mean("tokens"), mean("right")
-    knowledge, calls = _known(mean(KNOWLEDGE)), _known(mean("calls"))
-    per_correct = tokens / correct if correct else None
-    return Spent(len(answers), tokens, correct, knowledge, per_correct, calls)
 
 
 def spending_table(arms: Mapping[str, Mapping[str, Spent]]) -> Table | None:

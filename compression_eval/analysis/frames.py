@@ -11,7 +11,6 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from functools import partial
 from operator import attrgetter
 from os import SEEK_END
@@ -38,7 +37,7 @@ from compression_eval.analysis.columns import (
     Seen,
     Value,
 )
-from compression_eval.analysis.facts import FactRow
+from compression_eval.analysis.facts import FACT_COLUMNS
 from compression_eval.analysis.logs import Grading, Log, find_logs, one_per_run, reading
 from compression_eval.engine import Engine, cores
 from compression_eval.errors import DataError
@@ -128,7 +127,16 @@ def gradings_frame(logs: Logs) -> "DataFrame":
 
 
 def facts_frame(logs: Logs) -> "DataFrame":
-    """Return one row per expected fact, sample and epoch; columns are those of `facts.FactRow`.
+    """Return one row per expected fact, sample and epoch.
+
+    Columns: `arm`, `log`, `compressor`, `fixture`, `cut`, `probe`, `type` (of the probe), `fact`,
+    `epoch`, `replicate` (which compression), `stage` (see docs/matching.md), `region` (parts of the
+    state that hold it, joined by ``+``), `fed` (whether a summarising call was shown it),
+    `in_state` and `in_answer` (what look-ups found), `in_state_read` and `in_answer_read` (the
+    words of reader and grader; missing if there is none), `state_quotes` (passages that support
+    the reader's), `instead` (superseded values and variants that the state gives in its place),
+    `age_messages` (from its first evidence to the cut) and `age_share` (of the history, 0 to 1),
+    `cycles` (compressions that it has been through), `status` and `state_id` of the compression.
 
     Arguments and errors are those of `samples_frame`.
     """
@@ -165,35 +173,34 @@ def unfold_gradings(frame: "DataFrame") -> "DataFrame":
     return frame.astype(dict.fromkeys(SCORES, float))
 
 
-_OF_FACTS = [each.name for each in fields(FactRow) if each.name not in ("log", "compressor")]
-
-
 def unfold_facts(
-    frame: "DataFrame", names: Sequence[str] = _OF_FACTS, cells: Iterable[Value] | None = None
+    frame: "DataFrame",
+    names: Sequence[str] = FACT_COLUMNS,
+    cells: Iterable[Value] | None = None,
 ) -> "DataFrame":
     """Return a row per fact of a frame with the folded column, or with its cells beside it.
 
-    Columns are the arm and those of `FactRow`, of the run those that the frame has.
+    Of arm, log and compressor it has those that the frame has.
     """
     of_run = [name for name in ("arm", "log", "compressor") if name in frame]
     return _unfolded(frame[of_run], frame[FACTS] if cells is None else cells, names)
 
 
-def fact_rows(logs: Sequence[Log]) -> list[FactRow]:
+def fact_rows(logs: Sequence[Log]) -> list[dict[str, Any]]:
     """Return the rows of some logs, in the order of logs, samples and facts.
 
     Raises:
         DataError: A log cannot be read.
     """
-    facts: list[FactRow] = []
+    facts: list[dict[str, Any]] = []
     with _cells_by_log(logs, ("sample", "epoch", "state_id", "gradings", FACTS)) as read:
         for log, cells, _ in read:
             ids = [str(each) for each in log.header.eval.dataset.sample_ids or []]
             place = {sample: number for number, sample in enumerate(ids)}
             rows = list(zip(cells["sample"], cells["epoch"], cells[FACTS], strict=True))
             rows.sort(key=lambda row: (place.get(str(row[0]), len(ids)), row[1]))
-            for fact in (fact for *_, folded in rows for fact in _rows(folded)):
-                facts.append(FactRow(log=log.name, compressor=log.compressor, **fact))
+            run = {"log": log.name, "compressor": log.compressor}
+            facts.extend(run | fact for *_, folded in rows for fact in _rows(folded))
     return facts
 
 

@@ -398,7 +398,7 @@ def _of_arm(
             for column in GROUPS
         },
         misses=misses(samples, frames.criteria, facts),
-        survival=Survival.of(FactTotals(facts.itertuples())),
+        survival=Survival.of(FactTotals(facts)),
         costs=costs(samples, states),
         failures=failures(samples),
         suspect=int(states["suspect"].fillna("").ne("").sum()),

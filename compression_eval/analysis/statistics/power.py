@@ -1,15 +1,13 @@
-"""Where the spread between runs comes from, and what a design can detect before it is paid for."""
+"""What a design can detect before it is paid for, and which more runs would tell."""
 
 import math
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from statistics import fmean, variance
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from compression_eval.analysis.statistics.intervals import LEVEL, Difference, Item, satterthwaite
+from compression_eval.analysis.statistics.intervals import LEVEL, Difference, satterthwaite
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -179,75 +177,3 @@ def _spreads_seen(groups: int, free: int) -> "tuple[NDArray[float64], NDArray[fl
     total = variances.sum(axis=1)
     freedoms = satterthwaite(total, (variances**2).sum(axis=1) / (free + 2))
     return numpy.sqrt(total), freedoms.clip(free, groups * free)
-
-
-class Answer(NamedTuple):
-    """The value of one answer."""
-
-    unit: str
-    probe: str
-    state: str
-    value: float
-
-
-@dataclass(frozen=True)
-class SpreadParts:
-    """Variances of one arm and measure; None for those that these runs do not show."""
-
-    state: float | None
-    """Between compressions, shared by the probes of a state."""
-    probe: float | None
-    """Between compressions, of one probe beside the others.
-
-    Holds the spread of answers too where each state was answered from once.
-    """
-    answer: float | None
-    """Between answers from one state, that of their gradings included."""
-
-
-def spread_parts(answers: Iterable[Answer]) -> SpreadParts:
-    """Split the spread of one arm and measure, by a method-of-moments analysis of variance.
-
-    Probes are crossed with states, answers are within both. What a run did not repeat cannot be
-    split off, and is not.
-    """
-    cells: dict[Item, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for each in answers:
-        cells[each.unit, each.probe][each.state].append(each.value)
-    groups = [values for states in cells.values() for values in states.values()]
-    freedom = sum(len(values) - 1 for values in groups)
-    within = sum(variance(values) * (len(values) - 1) for values in groups if len(values) > 1)
-    answer = within / freedom if freedom else None
-    state, rest = _crossed(cells)
-    if rest is not None and answer is not None:
-        rest = max(0.0, rest - answer / fmean(map(len, groups)))
-    return SpreadParts(state, rest, answer)
-
-
-def _crossed(
-    cells: Mapping[Item, Mapping[str, Sequence[float]]],
-) -> tuple[float | None, float | None]:
-    """Return the variance between states, and of the cells beside probes and states."""
-    import numpy
-
-    by_unit: dict[str, list[dict[str, float]]] = defaultdict(list)
-    for (unit, _), states in cells.items():
-        by_unit[unit].append({state: fmean(values) for state, values in states.items()})
-    squares = freedom = rest_squares = rest_freedom = weighted = 0.0
-    for rows in by_unit.values():
-        columns = sorted(set().union(*rows))
-        full = [[row[column] for column in columns] for row in rows if len(row) == len(columns)]
-        if not full or len(columns) < 2:
-            continue
-        table = numpy.array(full)
-        probes, free = len(full), len(columns) - 1
-        means = table.mean(axis=0) - table.mean()
-        squares += probes * float((means**2).sum())
-        freedom += free
-        weighted += free * probes
-        rest_squares += float(((table - table.mean(axis=1, keepdims=True) - means) ** 2).sum())
-        rest_freedom += (probes - 1) * free
-    if not freedom:
-        return None, None
-    rest = rest_squares / rest_freedom if rest_freedom else 0.0
-    return max(0.0, (squares / freedom - rest) / (weighted / freedom)), rest

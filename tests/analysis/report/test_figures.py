@@ -173,7 +173,7 @@ def test_stages_decide_and_a_failed_compression_counts_nowhere() -> None:
         fact(True, "stated", "compression_failed"),
         fact(True, None, "not_in_history"),
     ]
-    found = Survival.of(FactTotals(DataFrame(facts).itertuples()))
+    found = Survival.of(FactTotals(DataFrame(facts)))
     assert found.by_cycle == {"1": Share(4, 5)}
     assert found.by_age == {"first quarter": Share(4, 5)}
     assert found.read == 4

@@ -1,7 +1,5 @@
-"""What a design can find, and where spread comes from."""
+"""What a design can find, and what would tell."""
 
-import random
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -9,13 +7,11 @@ from statsmodels.stats.power import TTestIndPower
 
 from compression_eval.analysis.statistics.intervals import Difference, Spread
 from compression_eval.analysis.statistics.power import (
-    Answer,
     Design,
     More,
     Variances,
     detectable,
     power,
-    spread_parts,
     standard_error,
     what_would_tell,
 )
@@ -61,28 +57,3 @@ def test_what_would_tell_has_the_power_that_an_estimate_promises() -> None:
     assert least == More(None, None)
     flat = replace(seen, fixtures=1, states=(3, 3), here=Spread(0.0, 2))
     assert what_would_tell(flat, 0.3) == More(6, 2)
-
-
-def _answers(
-    rng: random.Random, truth: Variances, *, states: int, answers: int
-) -> Iterator[Answer]:
-    for unit in range(60):
-        for state in range(states):
-            common = rng.gauss(0, truth.state**0.5)
-            for probe in range(6):
-                own = common + probe + rng.gauss(0, truth.probe**0.5)
-                for _ in range(answers):
-                    value = own + rng.gauss(0, (truth.answer + truth.grading) ** 0.5)
-                    yield Answer(f"u{unit}", f"p{probe}", f"s{state}", value)
-
-
-def test_spread_is_split_into_compressions_and_answers_as_far_as_they_were_repeated() -> None:
-    found = spread_parts(_answers(random.Random(1), NOISY, states=4, answers=3))
-    assert found.state == pytest.approx(NOISY.state, rel=0.25)
-    assert found.probe == pytest.approx(NOISY.probe, rel=0.15)
-    assert found.answer == pytest.approx(NOISY.answer + NOISY.grading, rel=0.1)
-    once = spread_parts(_answers(random.Random(1), NOISY, states=3, answers=1))
-    assert once.answer is None
-    assert once.probe == pytest.approx(0.4 + 0.3 + 0.1, rel=0.1)
-    single = spread_parts(_answers(random.Random(1), NOISY, states=1, answers=1))
-    assert (single.state, single.probe) == (None, None)
