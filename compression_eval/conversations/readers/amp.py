@@ -11,15 +11,7 @@ from typing import Any, ClassVar
 from compression_eval.conversations.drafts import Conversation, Draft, Line
 from compression_eval.conversations.fields import Json, as_text, entries, label, origin
 from compression_eval.conversations.readers.anthropic import AssistantTurn, text_block, user_drafts
-from compression_eval.conversations.readers.base import (
-    Format,
-    Reader,
-    Table,
-    command_text,
-    document_of,
-    sign,
-    with_replaced,
-)
+from compression_eval.conversations.readers.base import Format, Reader, Table, command_text, sign
 from compression_eval.conversations.sources import SourceFile
 
 _OUTCOMES = {
@@ -43,7 +35,7 @@ class _Thread(Reader):
         """Take an answer; calls that were torn, and what the provider ran, are not sent again."""
         self.models[origin(message.text("usage", "model"))] += 1
         blocks: list[Any] = []
-        for block, value in zip(message.entries("content"), message["content"], strict=True):
+        for block in message.entries("content"):
             kind = block.text("type")
             if kind == "tool_use" and block.at("complete") is False:
                 line.leave_out("tool call", "it was cut off and not carried out")
@@ -51,18 +43,17 @@ class _Thread(Reader):
                 why = "of a tool that the provider ran; Amp does not send it again"
                 line.leave_out(label(kind), why)
             else:
-                blocks.append(value)
+                blocks.append(block)
         self.drafts.extend(AssistantTurn().add(blocks, line))
 
     def user(self, line: Line, message: Json) -> None:
         """Take what the user said or ran, results, and summaries."""
-        files = [
+        blocks: list[Any] = [
             text_block(f"[attached file: {file.text('uri')}]\n{text}")
             for file in message.entries("fileMentions", "files")
             if (text := file.text("content"))
         ]
-        blocks: list[Any] = []
-        for block, value in zip(message.entries("content"), message["content"], strict=True):
+        for block in message.entries("content"):
             match block.text("type"):
                 case "summary":
                     summary = block.text("summary", "summary")
@@ -70,27 +61,25 @@ class _Thread(Reader):
                     self.open_or_compact(line, made, summary, [made])
                 case "tool_result":
                     blocks.extend(_result(block, line))
-                case "manual_bash_invocation" if block.at("hidden") is True:
-                    line.leave_out("command", "the user ran it without showing it to the model")
-                case "manual_bash_invocation" if block.text("toolRun", "status") != "done":
-                    why = "it did not run to its end; the model was not told of it"
-                    line.leave_out("command", why)
                 case "manual_bash_invocation":
-                    output = block.text("toolRun", "result", "output")
-                    output = output or block.json("toolRun", "result")
-                    blocks.append(text_block(command_text(block.text("args", "cmd"), output)))
-                case kind:
-                    blocks.append(_image(block) if kind == "image" else value)
+                    run = block.entry("toolRun")
+                    if block.at("hidden") is True or run.text("status") != "done":
+                        line.leave_out("command", "the model was not told of it")
+                    else:
+                        output = run.text("result", "output") or run.json("result")
+                        blocks.append(text_block(command_text(block.text("args", "cmd"), output)))
+                case _:
+                    blocks.append(block)
         if message.at("userState"):
             line.leave_out("userState", "the state of the user's editor")
-        if blocks or files:
-            self.say(line, *user_drafts([*files, *blocks], line))
+        if blocks:
+            self.say(line, *user_drafts(blocks, line))
 
     kinds: ClassVar[Table] = {"assistant": assistant, "user": user, "info": user}
 
 
-def _result(block: Json, line: Line) -> list[Any]:
-    """Return the result of a call in Anthropic's form; none if the call had not ended."""
+def _result(block: Json, line: Line) -> Iterator[dict[str, Any]]:
+    """Yield the result of a call in Anthropic's form; none if the call had not ended."""
     run = block.entry("run") or block
     status = run.text("status")
     if status in _OUTCOMES:
@@ -101,8 +90,8 @@ def _result(block: Json, line: Line) -> list[Any]:
         content = _content(run["result"] if "result" in run else run["output"])
     else:
         line.leave_out("result", "the call had not ended")
-        return []
-    return [{"type": "tool_result", "tool_use_id": block.text("toolUseID"), "content": content}]
+        return
+    yield {"type": "tool_result", "tool_use_id": block.text("toolUseID"), "content": content}
 
 
 def _content(result: Any) -> list[Any]:
@@ -112,22 +101,13 @@ def _content(result: Any) -> list[Any]:
             return [text_block("\n".join(result))]
         blocks = entries(result)
         if all(block.text("type") in ("text", "image") for block in blocks):
-            return [_image(item) if item.text("type") == "image" else item for item in blocks]
+            return list(blocks)
     if isinstance(result, dict):
         result = {key: part for key, part in result.items() if key != "discoveredGuidanceFiles"}
     return [text_block(as_text(result))]
 
 
-def _image(block: Json) -> dict[str, Any]:
-    """Return an image in Anthropic's form; Amp and MCP write its fields otherwise."""
-    source = block.entry("source") or block
-    fields = {key: source.text(key) for key in ("data", "url")}
-    fields["media_type"] = source.first("mediaType", "mimeType")
-    return {"type": "image", "source": fields}
-
-
-def _is_thread(document: Any) -> bool:
-    thread = Json.of(document)
+def _is_thread(thread: Json) -> bool:
     return thread.text("id").startswith("T-") and any(
         message.text("role") and "messageId" in message and "content" in message
         for message in thread.entries("messages")
@@ -140,15 +120,16 @@ def _recognise(source: SourceFile) -> str | None:
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    expected = "a thread of Amp: an object with an id that begins with T-, and messages"
-    document = Json.of(document_of(source, expected, _is_thread))
+    document = Json.of(source.document)
+    if not _is_thread(document):
+        return
     version = document.text("env", "initial", "platform", "clientVersion")
     thread = _Thread(origin("Amp thread", version), document.text("id").removeprefix("T-"))
     related = {item.text("type") for item in document.entries("relationships")}
     if related & {"handoff", "fork"}:
         thread.caveat("the thread is linked to another by handoff or fork")
     thread.feed_all("message", document["messages"])
-    yield with_replaced(thread.finish(), source)
+    yield thread.finish()
 
 
-FORMAT = Format("amp", _recognise, _read)
+FORMAT = Format("amp", _recognise, _read, "a thread of Amp: an id that begins with T-, messages")

@@ -1,4 +1,4 @@
-"""Anthropic's messages, however they are stored: their blocks, and requests with their responses.
+"""Anthropic's messages, however they are stored, and requests with their responses.
 
 Many agents store messages in this form. A file of the format itself is one request (an object with
 ``messages``), a bare list of messages, or a line for each request or message. An agent sends the
@@ -12,29 +12,21 @@ from typing import Any
 
 from compression_eval.conversations.drafts import (
     NO_SYSTEM_PROMPT,
-    NO_THINKING,
     Content,
     Conversation,
     Draft,
-    Image,
     Line,
 )
-from compression_eval.conversations.fields import Json, as_text, entries, label, tool_definitions
-from compression_eval.conversations.readers.base import Place, Reader, prevails, thread_format
+from compression_eval.conversations.fields import Json, as_text, entries, tool_definitions
+from compression_eval.conversations.readers.base import Place, prevails, thread_format
+from compression_eval.conversations.readers.content import THINKING, content_of
+from compression_eval.conversations.readers.openai import ValueThread
 from compression_eval.conversations.sources import SourceFile, Value
 
 _ROLES = ("user", "assistant", "system")
-_THINKING = ("thinking", "redacted_thinking")
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 _LINKS = {"tool_use": "id", "tool_result": "tool_use_id"}
 """How calls and results name each other; those of other agents do so otherwise."""
-_RESULTS = (
-    "tool_result",
-    "web_search_tool_result",
-    "web_fetch_tool_result",
-    "code_execution_tool_result",
-    "mcp_tool_result",
-)
 _ENCRYPTED = ("encrypted_content", "encrypted_index", "encrypted_stdout")
 _WRAPPERS = ("request", "params", "body")
 _OWN_FIELDS = {"system", "messages", "tools", "model", "response", *_WRAPPERS}
@@ -77,7 +69,7 @@ class AssistantTurn:
         block = Json.of(value)
         kind, call_id = block.text("type"), block.text("id")
         if kind.endswith("_tool_result"):
-            result = _server_result(block, line)
+            result = _server_result(block.at("content"), line)
             self.drafts.append(Draft("tool", result, call_id=block.text("tool_use_id")))
             return self.drafts[-1]
         if kind in _CALLS:
@@ -115,65 +107,7 @@ def user_drafts(content: Any, line: Line) -> list[Draft]:
     return [*results, Draft("user", parts)] if parts or not results else results
 
 
-def content_of(value: Any, line: Line) -> Content:
-    """Return texts and images in their order."""
-    blocks = value if isinstance(value, list) else [value]
-    pieces = (block if isinstance(block, str) else _piece(block, line) for block in blocks)
-    return [piece for piece in pieces if piece]
-
-
-def _piece(value: Any, line: Line) -> str | Image | None:
-    block, found = Json.of(value), ""
-    match block.text("type"):
-        case "text" if isinstance(block.at("text"), str):
-            if block.listed("citations"):
-                line.leave_out("citations", "a fixture holds texts only")
-            found = block.text("text")
-        case "image":
-            media_type, data = block.text("source", "media_type"), block.text("source", "data")
-            if data:
-                return Image(media_type, f"data:{media_type};base64,{data}", _decoded_size(data))
-            return Image(media_type, block.text("source", "url"))
-        case "document":
-            found = _document(block, line)
-        case "search_result":
-            heading = [block.text("title"), block.text("source")]
-            found = "\n".join([*heading, *_texts(block.at("content"), line)])
-        case "tool_reference":
-            found = f"[tool: {block.text('tool_name')}]"
-        case kind if kind in _THINKING:
-            line.leave_out("thinking", NO_THINKING)
-        case kind if value is not None:
-            line.leave_out(f"block {label(kind)}", "unknown kind of content")
-            line.is_unknown("expected content as text or blocks of a known kind")
-            found = block.text("text")
-    return found
-
-
-def _texts(value: Any, line: Line) -> list[str]:
-    return [part for part in content_of(value, line) if isinstance(part, str)]
-
-
-def _document(block: Json, line: Line) -> str:
-    """Return a document's text, or a description where it is not a text."""
-    source, data = block.entry("source"), block.text("source", "data")
-    heading = [text for key in ("title", "context") if (text := block.text(key))]
-    match source.text("type"):
-        case "text":
-            return "\n".join([*heading, data])
-        case "content":
-            return "\n".join([*heading, *_texts(source.at("content"), line)])
-    facts = [source.first("media_type", "url") or "document"]
-    facts += [f"{_decoded_size(data):,} bytes"] if data else []
-    line.leave_out("document", "only texts are carried over; a description stands for it")
-    return "\n".join([*heading, f"[document: {', '.join(facts)}]"])
-
-
-def _decoded_size(data: str) -> int:
-    return len(data.rstrip("=")) * 3 // 4
-
-
-def _server_result(block: Json, line: Line) -> Content:
+def _server_result(content: Any, line: Line) -> Content:
     """Return the result of a tool that the server ran: texts, or its fields as JSON."""
 
     def readable(value: Any) -> Any:
@@ -185,7 +119,6 @@ def _server_result(block: Json, line: Line) -> Content:
             line.leave_out("encrypted content", "it cannot be read")
         return {key: readable(item) for key, item in value.items() if key not in _ENCRYPTED}
 
-    content = block.at("content")
     parts = entries(content if isinstance(content, list) else [content])
     if isinstance(content, str) or all(part.text("type") == "text" for part in parts):
         return content_of(content, line)
@@ -196,8 +129,6 @@ def _request(value: Any) -> Json | None:
     """Return a value as a request with ``messages``; None if it is no such thing."""
     if isinstance(value, list):
         return Json(messages=value) if value and all(map(_is_message, value)) else None
-    if _is_message(value):
-        return Json(messages=[value])
     request = Json.of(value)
     for inner in map(request.entry, _WRAPPERS):
         if isinstance(inner.at("messages"), list):
@@ -209,7 +140,7 @@ def _is_message(value: Any) -> bool:
     return Json.of(value).text("role") in _ROLES and "content" in value
 
 
-def _key(message: Any) -> int:
+def _key(value: Any) -> int:
     """Return what two copies of a message have in common, whatever was stored beside it."""
 
     def bare(value: Any) -> Any:
@@ -219,109 +150,83 @@ def _key(message: Any) -> int:
             return {key: bare(item) for key, item in value.items() if key not in _NOT_COMPARED}
         return value
 
-    blocks = message.get("content") if isinstance(message, dict) else message
-    if isinstance(blocks, str):
-        blocks = [text_block(blocks)]
-    if isinstance(blocks, list):
-        blocks = [block for block in blocks if Json.of(block).text("type") not in _THINKING]
+    message = Json.of(value)
+    content = message.at("content")
+    blocks = content if isinstance(content, list) else [text_block(as_text(content))]
+    said = [block for block in blocks if Json.of(block).text("type") not in THINKING]
     try:
-        return hash(json.dumps([Json.of(message).text("role"), bare(blocks)], sort_keys=True))
+        return hash(json.dumps([message.text("role"), bare(said)], sort_keys=True))
     except RecursionError:
-        return id(message)
+        return id(value)
 
 
-class _Thread(Reader):
+class _Thread(ValueThread):
     """A conversation whose requests each repeat and go on with what came before."""
 
     format = "anthropic"
-    lacks = ()
-    expected = "expected requests or messages in the form of Anthropic's messages API, found none"
+    framed = ("request", "message", 0)
 
     def __init__(self) -> None:
         super().__init__("messages in Anthropic's form")
-        self._prompt: Draft | None = None
         self._keys: list[int] = []
         """What tells the messages read so far from others."""
 
-    def goes_on_with(self, value: Any, request: Json) -> bool:
-        """Return whether a request repeats all of this thread, or a line is its next message."""
+    def goes_on_with(self, request: Json) -> bool:
+        """Return whether a request repeats all of this thread."""
         keys = (_key(message) for message in request["messages"])
-        return _is_message(value) or list(islice(keys, len(self._keys))) == self._keys
+        return list(islice(keys, len(self._keys))) == self._keys
 
-    def feed(self, value: Value) -> None:
-        """Take a request, a message, or a list of messages."""
-        request = _request(value.value)
-        if request is None or value.problem:
-            line = self.enter_value(value, "request")
-            if not value.problem:
-                line.is_unknown("expected an object with the list messages, or a message")
-            return
-        if _is_message(value.value):
-            self._message(value.value, self.enter_value(value, label(value.value["role"])))
-            return
-        line = self.enter_value(value, "request")
-        if any(key not in _OWN_FIELDS for key in request):
+    def frame_of(self, value: Any) -> Json | None:
+        return _request(value)
+
+    def take_frame(self, line: Line, frame: Json, value: Value) -> None:
+        if any(key not in _OWN_FIELDS for key in frame):
             line.leave_out("settings", "only the system prompt, the tools and the model are kept")
-        self._head(request, line)
-        known = len(self._keys)
-        for number, message in enumerate(request["messages"][known:], known):
-            role = label(Json.of(message).text("role"))
-            self._message(message, self.enter(f"{value.place}, messages[{number}]", role))
-        if request.at("response") is not None:
-            line = self.enter(f"{value.place}, response", "response")
-            self._response(request.entry("response"), line)
-
-    def _head(self, request: Json, line: Line) -> None:
-        self.model = request.text("model") or self.model
-        if request.at("system"):
-            draft = Draft("system", content_of(request["system"], line))
-            if self._prompt is None:
-                self._prompt = line.became(draft)
-                self.drafts.insert(0, draft)
-            elif self._prompt.content != draft.content:
+        self.model = frame.text("model") or self.model
+        if frame.at("system"):
+            draft = Draft("system", content_of(frame["system"], line))
+            if self.system is None:
+                self.say_system(line, draft)
+            elif self.system.content != draft.content:
                 line.leave_out("system", "a later form of the system prompt; the first is kept")
                 self.caveat("the system prompt changed; the first is kept")
-        if tools := request.listed("tools"):
+        if tools := frame.listed("tools"):
             self.tools, without = tool_definitions(tools)
             if without:
                 line.leave_out("tools", "those that the server runs have no schema here")
-        if request.entry("context_management"):
+        if frame.entry("context_management"):
             self.caveat(
                 "the server was asked to clear parts of the context: the model may have seen less"
             )
+        known = len(self._keys)
+        self.read_all(value, "message", frame["messages"][known:], known)
+        if frame.at("response") is not None:
+            response = frame.entry("response").entry("body") or frame.entry("response")
+            self._response(response, self.enter(f"{value.place}, response", "response"))
 
-    def _response(self, response: Json, line: Line) -> None:
-        message = response.entry("body") or response
-        content = message.at("content")
-        if not isinstance(content, str | list):
-            line.is_unknown("expected the field content as text or blocks")
-            return
+    def _response(self, message: Json, line: Line) -> None:
         if message.listed("context_management", "applied_edits"):
             self.caveat(
                 "the server cleared parts of the context: the model saw less than the file holds"
             )
         self.model = message.text("model") or self.model
-        said = {"role": "assistant", "content": content}
+        said = Json(role="assistant", content=message.at("content"))
         if self._keys[-1:] != [_key(said)]:
-            self._message(said, line)
+            self.take(line, said)
 
-    def _message(self, message: Any, line: Line) -> None:
-        role = Json.of(message).text("role")
+    def take(self, line: Line, entry: Json) -> None:
+        role, content = entry.text("role"), entry.at("content")
         line.speaks = role in _ROLES
-        content = Json.of(message).at("content")
-        try:
-            if not isinstance(content, str | list) or role not in _ROLES:
-                why = "expected the role user or assistant, and content as text or blocks"
-                line.is_unknown(why)
-            elif role == "assistant":
-                self._assistant(content, line)
-            elif role == "system":
-                self.say(line, Draft("system", content_of(content, line)))
-            else:
-                self.say(line, *user_drafts(content, line))
-        except RecursionError:
-            line.is_unknown("nested too deeply")
-        self._keys.append(_key(message))
+        self._keys.append(_key(entry))
+        if not isinstance(content, str | list) or role not in _ROLES:
+            why = "expected the role user or assistant, and content as text or blocks"
+            line.is_unknown(why)
+        elif role == "assistant":
+            self._assistant(content, line)
+        elif role == "system":
+            self.say(line, Draft("system", content_of(content, line)))
+        else:
+            self.say(line, *user_drafts(content, line))
 
     def _assistant(self, content: str | list[Any], line: Line) -> None:
         """Take an assistant message; the server may have compacted within it."""
@@ -333,15 +238,15 @@ class _Thread(Reader):
             if rest:
                 self.drafts.extend(AssistantTurn().add(rest, line))
             rest = []
-            text = "\n".join(_texts(Json.of(block).at("content"), line))
+            made = Draft("user", content_of(Json.of(block).at("content"), line))
             line.leave_out("compaction", "it is recorded beside the messages")
-            self.compact(text, [Draft("user", [text])])
+            self.compact(made.text, [made])
         if rest or not content:
             self.drafts.extend(AssistantTurn().add(rest, line))
 
     def finish(self) -> Conversation:
         self.part = "" if self.number == 1 else f"thread-{self.number}"
-        if self._prompt is None:
+        if self.system is None:
             self.caveat(NO_SYSTEM_PROMPT)
         if not self.tools:
             self.caveat("the file does not hold the tools")
@@ -350,10 +255,11 @@ class _Thread(Reader):
 
 def _place(value: Any, thread: _Thread | None) -> Place:
     request = _request(value)
+    if _is_message(value):
+        return "opens" if thread is None else "belongs"
     if request is None or not request["messages"]:
         return "foreign"
-    goes_on = thread is not None and thread.goes_on_with(value, request)
-    return "belongs" if goes_on else "opens"
+    return "belongs" if thread is not None and thread.goes_on_with(request) else "opens"
 
 
 def _is_linked(block: Json) -> bool:
@@ -362,7 +268,7 @@ def _is_linked(block: Json) -> bool:
 
 def _recognise(source: SourceFile) -> str | None:
     for value in source.head or [source.document]:
-        request = _request(value)
+        request = Json(messages=[value]) if _is_message(value) else _request(value)
         if request is None or "trajectory_format" in request:
             continue
         messages = request.entries("messages")
@@ -375,7 +281,8 @@ def _recognise(source: SourceFile) -> str | None:
         for block in blocks:
             kind = block.text("type")
             attached = kind in ("image", "document") and block.entry("source")
-            if attached or kind in (*_THINKING, *_CALLS, *_RESULTS):
+            own = kind in (*_CALLS, "thinking", "redacted_thinking")
+            if attached or own or kind.endswith("tool_result"):
                 return "messages with content blocks such as tool_use and tool_result"
         roles = {message.text("role") for message in messages}
         outside = request.at("system") and "max_tokens" in request
@@ -384,4 +291,6 @@ def _recognise(source: SourceFile) -> str | None:
     return None
 
 
-FORMAT = thread_format(_Thread, _recognise, _place)
+FORMAT = thread_format(
+    _Thread, _recognise, _place, "requests or messages in the form of Anthropic's messages API"
+)

@@ -12,29 +12,24 @@ from typing import Any
 from compression_eval.conversations.drafts import (
     NO_TOOLS,
     Compaction,
-    Content,
     Conversation,
     Draft,
-    Image,
     Line,
 )
-from compression_eval.conversations.fields import Json, entries, label, origin, tool_definitions
+from compression_eval.conversations.fields import Json, entries, label, origin
 from compression_eval.conversations.readers.base import (
     TEXT_ACTIONS,
     Format,
-    KnownDrafts,
     Reader,
-    document_of,
     sign,
-    with_replaced,
+    with_originals,
     without_thinking,
 )
+from compression_eval.conversations.readers.content import content_of
 from compression_eval.conversations.sources import SourceFile, source_file
 from compression_eval.errors import DataError
 
-_EXPECTED = "an ATIF trajectory: an object with schema_version ATIF-v1.x and steps"
 _KNOWN = re.compile(r"ATIF-v1\.[0-8]")
-_MAX_FILES = 1000
 _NOTES = "steps of the system after the first turn stand as user messages"
 _NO_CALL_IDS = "observations that answer no call stand as user messages"
 
@@ -49,11 +44,9 @@ class _Trajectory(Reader):
         agent = document.entry("agent")
         product = origin("ATIF:", agent.text("name"), agent.text("version"))
         super().__init__(product, document.text("session_id"), part)
-        self.tools, without = tool_definitions(agent.listed("tool_definitions"))
+        self.take_tools(agent.listed("tool_definitions"))
         if not self.tools:
             self.caveat(NO_TOOLS)
-        if without:
-            self.caveat(f"{without} tools are named without a schema")
         if not _KNOWN.fullmatch(document.text("schema_version")):
             self.caveat("the version of the format is not known")
         self._agents_model = origin(agent.text("model_name"))
@@ -108,10 +101,9 @@ class _Trajectory(Reader):
     def _leave(self, copied: list[Draft], before: list[Draft], last: Compaction | None) -> None:
         """Say of the last compaction what the agent went on with, as its copies tell."""
         compaction = last or self.compact(after=before[-1] if before else None)
-        known = KnownDrafts(before)
-        state = [(known.match(draft), draft) for draft in copied if draft.role != "system"]
-        made = [draft.text for same, draft in state if same is None and draft.text]
-        compaction.state = [same or draft for same, draft in state]
+        copied = [draft for draft in copied if draft.role != "system"]
+        compaction.state = with_originals(copied, before)
+        made = [draft.text for draft in compaction.state if draft not in before and draft.text]
         compaction.kind = "summary" if made else "clear"
         compaction.summary = "\n\n".join(made) or None
 
@@ -122,7 +114,7 @@ def _drafts(step: Json, line: Line, *, opening: bool) -> list[Draft]:
     if source not in ("system", "user", "agent"):
         line.is_unknown("expected a step of the source system, user or agent")
         return []
-    said = Draft("user", _content(step.at("message"), line))
+    said = Draft("user", content_of(step.at("message"), line))
     if source == "system" and opening:  # later it is a note of the environment
         said.role = "system"
     elif source == "agent":
@@ -135,23 +127,6 @@ def _drafts(step: Json, line: Line, *, opening: bool) -> list[Draft]:
     return [said, *_observed(step, said, line)]
 
 
-def _content(value: Any, line: Line) -> Content:
-    if isinstance(value, str):
-        return [value] if value else []
-    if value is not None and not isinstance(value, list):
-        line.leave_out("content", "expected a text or a list of parts")
-    found: Content = []
-    for part in entries(value):
-        match part.text("type"):
-            case "text":
-                found.append(part.text("text"))
-            case "image":  # its path is not followed: it may lead anywhere
-                found.append(Image(part.text("source", "media_type")))
-            case kind:
-                line.leave_out(f"part {label(kind)}", "unknown kind of content")
-    return found
-
-
 def _observed(step: Json, said: Draft, line: Line) -> Iterator[Draft]:
     """Yield results of calls, and, as the agent saw them, user messages for other observations."""
     values = step.listed("observation", "results")
@@ -161,15 +136,14 @@ def _observed(step: Json, said: Draft, line: Line) -> Iterator[Draft]:
     for result in line.objects(values, "observation"):
         if result.listed("subagent_trajectory_ref"):
             line.leave_out("sub-agent", "its trajectory is a conversation of its own")
-        content = _content(result.at("content"), line)
+        content = content_of(result.at("content"), line)
         if call_id := result.name("source_call_id") or next(by_order, ""):
             yield Draft("tool", content, call_id=call_id)
         elif content:
             yield Draft("user", content)
 
 
-def _is_trajectory(document: Any) -> bool:
-    value = Json.of(document)
+def _is_trajectory(value: Json) -> bool:
     own = value.text("schema_version").startswith("ATIF-v")
     return own and isinstance(value.at("steps"), list)
 
@@ -179,57 +153,51 @@ def _recognise(source: SourceFile) -> str | None:
     return sign([source.document], _is_trajectory, seen)
 
 
-def _beside(path: Path, reference: Any) -> Path | None:
-    """Return the file that a reference names, if it lies in the same folder."""
-    if not isinstance(reference, str) or not reference.isprintable() or "\\" in reference:
-        return None
-    if not reference or Path(reference).name != reference:
-        return None
-    found = path.parent / reference
-    try:
-        inside = found.resolve().parent == path.parent.resolve()
-        return found if inside and (found.is_file() or not found.is_symlink()) else None
-    except (OSError, RuntimeError):  # a name that is too long, or links in a circle
-        return None
-
-
 def _continue(source: SourceFile, trajectory: _Trajectory) -> None:
     """Read the files that a trajectory goes on in, one after the other."""
-    document, seen = Json(source.document), {source.path.resolve()}
-    for number in range(1, _MAX_FILES):
-        reference, fault = document.at("continued_trajectory_ref"), ""
-        if reference is None:
+    folder, seen, document = source.path.resolve().parent, [source.path.resolve()], Json()
+    following: Any = source.document
+    while reference := Json.of(following).at("continued_trajectory_ref"):
+        path = _resolved(folder, reference)
+        if path is None or path.parent != folder:
+            trajectory.caveat("a continuation outside the folder was not followed")
             return
-        path = _beside(source.path, reference)
-        if path is None:
-            fault = "a continuation outside the folder was not followed"
-        elif not path.is_file() or path.resolve() in seen:
-            fault = "the continuation is not beside the file"
-        else:
-            seen.add(path.resolve())
-            try:
-                document = Json(document_of(source_file(path), _EXPECTED, _is_trajectory))
-            except DataError:
-                document = Json()
-            if not document or document.text("session_id") not in ("", trajectory.session):
-                fault = "the file beside it is no continuation of this session"
-        if fault:
-            trajectory.caveat(fault)
+        try:
+            following = source_file(path).document if path not in seen else None
+        except DataError:
+            following = None
+        document = Json.of(following)
+        same = document.text("session_id") in ("", trajectory.session)
+        if not _is_trajectory(document) or not same:
+            trajectory.caveat("the continuation is not beside the file")
             return
-        trajectory.add(document, f"continuation {number}, ", continues=True)
+        trajectory.add(document, f"continuation {len(seen)}, ", continues=True)
+        seen.append(path)
+
+
+def _resolved(folder: Path, reference: Any) -> Path | None:
+    """Return where a reference leads, whatever links are on the way."""
+    try:
+        return (folder / reference).resolve() if isinstance(reference, str) else None
+    except (OSError, RuntimeError, ValueError):  # too long, links in a circle, a zero byte
+        return None
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    document = Json(document_of(source, _EXPECTED, _is_trajectory))
+    document = Json.of(source.document)
+    if not _is_trajectory(document):
+        return
     trajectory = _Trajectory(document, "", "")
     _continue(source, trajectory)
-    yield with_replaced(trajectory.finish(), source)
+    yield trajectory.finish()
     for number, inner in enumerate(document.entries("subagent_trajectories"), 1):
         if isinstance(inner.at("steps"), list):
             part = inner.name("trajectory_id") or f"subagent-{number}"
-            child = _Trajectory(inner, f"subagent {number}, ", part).finish()
+            child = _Trajectory(inner, f"subagent {number}, ", part)
             child.session = child.session or document.text("session_id")
-            yield with_replaced(child, source)
+            yield child.finish()
 
 
-FORMAT = Format("atif", _recognise, _read)
+FORMAT = Format(
+    "atif", _recognise, _read, "an ATIF trajectory: an object with schema_version and steps"
+)

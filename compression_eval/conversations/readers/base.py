@@ -1,8 +1,10 @@
 """What the readers of all formats share.
 
-A format is one module with a ``FORMAT``, listed in `formats`. Its reader takes a file value by
+A format is one module with a ``FORMAT``, listed in `formats`. Its `Reader` takes a file value by
 value: a table says by a value's kind which method takes it, or why it is left out. Values of a
-kind that no table has are counted as unknown, and so are values that are no objects.
+kind that no table has are counted as unknown, and so are values that are no objects. Most files
+hold one conversation (`line_format`), others several, one after the other
+(`thread_format`).
 """
 
 from collections import Counter, defaultdict
@@ -24,10 +26,9 @@ from compression_eval.conversations.drafts import (
     Draft,
     Image,
     Line,
-    inline_image,
     looks_like_message,
 )
-from compression_eval.conversations.fields import Json, entries, label
+from compression_eval.conversations.fields import Json, label
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.errors import DataError
 
@@ -58,11 +59,25 @@ class Format:
     name: str
     """As given to ``--format``."""
     recognise: Recogniser
-    read: Callable[[SourceFile], Iterator[Conversation]]
-    """Yields the threads of a file one by one.
+    conversations: Callable[[SourceFile], Iterator[Conversation]]
+    """Yields the threads of a file one by one; none if the file is not of this format."""
+    expected: str = "a conversation"
+    """What a file of the format holds, in a few words."""
 
-    Raises `DataError` where the file is not of this format at all.
-    """
+    def read(self, source: SourceFile) -> Iterator[Conversation]:
+        """Yield the threads of a file one by one.
+
+        Raises:
+            DataError: The file is not of this format at all.
+        """
+        found = False
+        for conversation in self.conversations(source):
+            found = True
+            if source.document is not None and source.document_replaced:
+                conversation.caveat(REPLACED_BYTES)
+            yield conversation
+        if not found:
+            raise DataError(f"{source.path}: expected {self.expected}, found none")
 
 
 class Reader(Conversation):
@@ -70,8 +85,6 @@ class Reader(Conversation):
 
     format: str
     kinds: ClassVar[Table] = {}
-    expected: ClassVar[str] = ""
-    """What is said of a file that holds nothing of the format."""
     key: ClassVar[str] = "type"
     """The field that says of which kind a value is."""
     subtype: ClassVar[tuple[str, ...]] = ()
@@ -161,21 +174,28 @@ class Node:
 
 
 def read_lines(source: SourceFile, reader: Reader) -> Iterator[Conversation]:
-    """Yield the one conversation of a file with a value on each line.
-
-    Raises:
-        DataError: No value is of the reader's format.
-    """
+    """Yield the one conversation of a file with a value on each line, if any is of its format."""
     for value in source.values():
         reader.feed(value)
-    if not reader.recognised:
-        raise DataError(f"{source.path}: {reader.expected}")
-    yield reader.finish()
+    if reader.recognised:
+        yield reader.finish()
 
 
-def line_format(reader: type[Reader], recognise: Recogniser) -> Format:
+def feed_threads(values: Iterable[Value], thread_of: Callable[[Value], Reader]) -> None:
+    """Feed every value to its thread; what cannot be read goes with the value before it."""
+    thread: Reader | None = None
+    waiting: list[Value] = []
+    for value in values:
+        waiting.append(value)
+        if not value.problem:
+            thread = thread_of(value)
+        while waiting and thread is not None:
+            thread.feed(waiting.pop(0))
+
+
+def line_format(reader: type[Reader], recognise: Recogniser, expected: str) -> Format:
     """Return a format whose files hold one conversation, with a value on each line."""
-    return Format(reader.format, recognise, lambda source: read_lines(source, reader()))
+    return Format(reader.format, recognise, lambda source: read_lines(source, reader()), expected)
 
 
 Place = Literal["opens", "belongs", "foreign"]
@@ -183,12 +203,14 @@ Place = Literal["opens", "belongs", "foreign"]
 
 
 def thread_format(
-    reader: type[T], recognise: Recogniser, place: Callable[[Any, T | None], Place]
+    reader: type[T],
+    recognise: Recogniser,
+    place: Callable[[Any, T | None], Place],
+    expected: str,
 ) -> Format:
     """Return a format whose files hold conversations one after the other."""
 
     def read(source: SourceFile) -> Iterator[Conversation]:
-        """Yield the conversations one at a time."""
         thread: T | None = None
         number, waiting = 0, list[Value]()
         for value in records(source):
@@ -206,17 +228,16 @@ def thread_format(
                 waiting.append(Value(value.place, problem=value.problem or NO_FORM))
             else:
                 thread.feed(value)
-        if thread is None:
-            raise DataError(f"{source.path}: {reader.expected}")
-        yield thread.finish()
+        if thread is not None:
+            yield thread.finish()
 
-    return Format(reader.format, recognise, read)
+    return Format(reader.format, recognise, read, expected)
 
 
 def records(source: SourceFile) -> Iterator[Value]:
     """Yield every JSON value of a file, which may be one document over many lines."""
     if not source.head and source.document is not None:
-        yield Value("document", source.document, replaced=source.document_replaced)
+        yield Value("document", source.document)
     else:
         yield from source.values()
 
@@ -247,31 +268,6 @@ def with_asides(
     yield last
 
 
-def document_of(source: SourceFile, expected: str, fits: Callable[[Any], bool]) -> Any:
-    """Return a file's JSON document.
-
-    Raises:
-        DataError: It is none, or not what was expected.
-    """
-    if source.document is None:
-        raise DataError(f"{source.path}: expected {expected}, found no complete JSON document")
-    if not fits(source.document):
-        raise DataError(f"{source.path}: expected {expected}, found none")
-    return source.document
-
-
-def with_replaced(conversation: Conversation, source: SourceFile) -> Conversation:
-    """Return the conversation of a document, saying whether bytes of it were replaced."""
-    if source.document_replaced:
-        conversation.caveat(REPLACED_BYTES)
-    return conversation
-
-
-def head_of(source: SourceFile) -> list[Json]:
-    """Return the values by which to know a file: its first ones, or its document."""
-    return entries(source.head or [source.document])
-
-
 def sign(values: Iterable[Any], bears: Callable[[Json], object], words: str) -> str | None:
     """Return the words for a sign of a format if a value bears it."""
     return words if any(bears(Json.of(value)) for value in values) else None
@@ -291,26 +287,6 @@ def prevails(
     every = [fit for fits_of_kind in found.values() for fit in fits_of_kind]
     foreign = (name and len(of) > 1 and not any(of) for name, of in found.items())
     return sum(every) * 2 > len(every) and not any(foreign)
-
-
-def mcp_content(value: Any, line: Line, ignored: Sequence[str] = ()) -> Content:
-    """Return texts and images of content in the form of MCP, which several agents took over."""
-    if isinstance(value, str):
-        return [value]
-    if value is not None and not isinstance(value, list):
-        line.is_unknown("expected content that is a text or a list of blocks")
-    found: Content = []
-    for block in entries(value):
-        match block.text("type"):
-            case "text":
-                found.append(block.text("text"))
-            case "image":
-                found.append(inline_image(block.text("mimeType"), block.text("data")))
-            case "thinking" | "redactedThinking":
-                line.leave_out_thinking()
-            case kind if kind not in ignored:
-                line.leave_out(f"block {label(kind)}", "unknown kind of content")
-    return found
 
 
 def without_thinking(content: Iterable[str | Image], line: Line) -> Content:
@@ -358,21 +334,7 @@ def command_text(command: str, output: str, code: Any = None) -> str:
     return marked("user_command", command=command, text=output)
 
 
-class KnownDrafts:
-    """Messages of a conversation, to tell whether another one repeats one of them."""
-
-    def __init__(self, drafts: Iterable[Draft]) -> None:
-        self._waiting: dict[Hashable, list[Draft]] = defaultdict(list)
-        for draft in drafts:
-            self._waiting[draft.said].append(draft)
-
-    def match(self, draft: Draft) -> Draft | None:
-        """Return a message that says the same, each once; None if there is none left."""
-        waiting = self._waiting[draft.said]
-        return waiting.pop(0) if waiting else None
-
-
-def with_originals(replayed: Sequence[Draft], conversation: Conversation) -> list[Draft]:
+def with_originals(replayed: Sequence[Draft], known: Iterable[Draft]) -> list[Draft]:
     """Put the conversation's own messages in the place of their copies.
 
     Of several that are the same, the last ones are taken, as a kept tail has them.
@@ -382,7 +344,7 @@ def with_originals(replayed: Sequence[Draft], conversation: Conversation) -> lis
         return draft.role, draft.text, tuple(call.id for call in draft.calls), draft.call_id
 
     originals: dict[Hashable, list[Draft]] = defaultdict(list)
-    for draft in conversation.drafts:
+    for draft in known:
         originals[key(draft)].append(draft)
     found: list[Draft] = []
     block: list[Draft] = []

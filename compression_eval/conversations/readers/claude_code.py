@@ -22,7 +22,7 @@ from compression_eval.conversations.drafts import (
     inline_image,
 )
 from compression_eval.conversations.fields import Json, as_text, entries
-from compression_eval.conversations.readers.anthropic import AssistantTurn, content_of, user_drafts
+from compression_eval.conversations.readers.anthropic import AssistantTurn, user_drafts
 from compression_eval.conversations.readers.base import (
     Format,
     Reader,
@@ -43,6 +43,7 @@ from compression_eval.conversations.readers.claude_code_tree import (
     preserved,
     split,
 )
+from compression_eval.conversations.readers.content import content_of
 from compression_eval.conversations.sources import SourceFile
 from compression_eval.errors import DataError
 

@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple
 
 from compression_eval.conversations.drafts import Draft, Line
 from compression_eval.conversations.fields import Json, entries
-from compression_eval.conversations.readers.anthropic import content_of
 from compression_eval.conversations.readers.base import marks_of
+from compression_eval.conversations.readers.content import content_of
 from compression_eval.conversations.sources import Value
 
 SPEAKS = ("user", "assistant")

@@ -27,14 +27,11 @@ from compression_eval.conversations.readers.base import (
     TEXT_ACTIONS,
     Format,
     Reader,
-    document_of,
-    with_replaced,
 )
 from compression_eval.conversations.sources import SourceFile
 from compression_eval.fixtures.models import NO_RESULT
 
 _FILE = "api_conversation_history.json"
-_EXPECTED = "a task of Cline or Roo Code: a JSON list of messages"
 _ROO_KEYS = ("condenseId", "condenseParent", "truncationId", "truncationParent")
 _SUMMARIES = ("summarize_task", "condense")
 """Tools whose call is a compaction."""
@@ -385,12 +382,11 @@ def _shown_beside(source: SourceFile) -> list[Any]:
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    document = document_of(
-        source, _EXPECTED, lambda it: isinstance(it, list) and any(map(_is_message, it))
-    )
+    if not any(map(_is_message, entries(source.document))):
+        return
     task = _Task(_shown_beside(source))
-    task.feed_all("message", document)
-    yield with_replaced(task.finish(), source)
+    task.feed_all("message", source.document)
+    yield task.finish()
 
 
-FORMAT = Format("cline", _recognise, _read)
+FORMAT = Format("cline", _recognise, _read, "a task of Cline or Roo Code: a JSON list of messages")

@@ -24,7 +24,7 @@ from compression_eval.conversations.readers.base import (
     marks_of,
     with_originals,
 )
-from compression_eval.conversations.readers.openai import content_of
+from compression_eval.conversations.readers.content import content_of
 from compression_eval.conversations.readers.responses import (
     COMPACTIONS,
     ItemReader,
@@ -43,12 +43,11 @@ _BYTES_PER_TOKEN = 4
 class _Rollout(ItemReader):
     format = "codex"
     subtype = ("payload", "type")
-    expected = f"expected lines of a Codex rollout ({', '.join(_LINES)}), found none"
 
     def __init__(self) -> None:
         super().__init__("Codex")
-        self._searches: list[Json] = []
-        """Events of searches whose item has yet to come."""
+        self._search = Json()
+        """The event of a search whose item has yet to come."""
         self._shown: dict[str, list[Line]] = defaultdict(list)
         """Events with an answer of the model that no item has been seen of, by its text."""
         self._said: str | None = None
@@ -109,44 +108,44 @@ class _Rollout(ItemReader):
     def item(self, line: Line, item: Json) -> None:
         kind, role = item.text("type"), item.text("role")
         answer = kind == "message" and role == "assistant"
+        text = Draft("assistant", content_of(item.at("content"), Line())).text if answer else ""
         if kind == "message" and role == "user":
             self._user_item(line, item)
-        elif answer and self._summary == "":
-            self._summary = Draft("assistant", content_of(item.at("content"), line)).text
+            return
+        if answer and self._summary == "":
+            self._summary = text
             line.skip("the summary that a compaction asked for")
-        elif kind == "web_search_call":
-            self.read_item(line, self._searched(item))
-        else:
-            draft = self.read_item(line, item)
-            if answer:
-                text = Draft("assistant", content_of(item.at("content"), Line())).text
-                self._shown.pop(text, None)
-                self._said = text
-            elif kind == "agent_message" and draft is not None:
-                self._user.add(draft)
-            elif kind in COMPACTIONS:
-                self._inline = self.compactions[-1]
-                self._new_compaction(self._inline)
+            return
+        if kind == "web_search_call":
+            item, self._search = _searched(item, self._search), Json()
+        draft = self.read_item(line, item)
+        if answer:
+            self._shown.pop(text, None)
+            self._said = text
+        elif kind == "agent_message" and draft is not None:
+            self._user.add(draft)
+        elif kind in COMPACTIONS:
+            self._inline = self.compactions[-1]
+            self._new_compaction(self._inline)
 
     def from_agent(self, line: Line, payload: Json) -> None:
-        if isinstance(payload.at("content"), str | list):
-            self.item(line, Json(type="agent_message", content=payload["content"]))
-        else:
-            line.is_unknown("a message of another agent without a text")
+        self.item(line, Json(type="agent_message", content=payload.at("content")))
 
     def event(self, line: Line, payload: Json) -> None:
         length = payload.count("model_context_window")
         length = length or payload.count("info", "model_context_window")
         self.context_length = length or self.context_length
-        kind = payload.text("type")
+        kind, text = payload.text("type"), payload.text("message")
         if kind == "user_message":
             self._user_event(line, payload)
         elif kind == "thread_rolled_back":
             self._roll_back(line, payload)
-        elif kind == "agent_message":
-            self._agent_event(line, payload.text("message"))
+        elif kind == "agent_message" and self._said == text:
+            self._said = None
+        elif kind == "agent_message":  # what the user was shown comes before the answer, or after
+            self._shown[text].append(line)
         elif kind == "web_search_end":
-            self._searches.append(payload)
+            self._search = payload
         elif kind not in marks_of("codex")["call_events"]:
             reasons = marks_of("codex")["screen_events"].items()
             why = next((why for why, kinds in reasons if kind in kinds), "")
@@ -166,15 +165,14 @@ class _Rollout(ItemReader):
     def compacted(self, line: Line, payload: Json) -> None:
         summary, state = payload.text("message") or self._summary, None
         history = payload.at("replacement_history")
-        announced = self._inline is not None and self._inline.after is self.last
-        sealed = announced
+        sealed = announced = self._inline is not None and self._inline.after is self.last
         if isinstance(history, list):
             sealed |= any(item.text("type") in COMPACTIONS for item in entries(history))
             replayed = _replayed(history, line)
             start = marks_of("codex")["summary_start"]
             handed = (draft.text for draft in replayed if _begins(draft, start))
             summary = summary or next(handed, "")
-            state = with_originals(replayed, self)
+            state = with_originals(replayed, self.drafts)
             if not summary:
                 self.caveat(
                     "the summary of a compaction is encrypted; only what is beside it is known"
@@ -194,7 +192,7 @@ class _Rollout(ItemReader):
         self._summary = self._inline = None
         self.close_turn()
         compaction = self.compact(
-            summary, kind="summary" if summary or (state and not sealed) else None
+            summary, kind="summary" if summary or (state and not sealed) else "opaque"
         )
         compaction.state = state
         self._new_compaction(compaction)
@@ -264,23 +262,6 @@ class _Rollout(ItemReader):
             self._confirmed.add(same)
             same.injected = False
 
-    def _agent_event(self, line: Line, text: str) -> None:
-        """Take what the user was shown of an answer, which comes before or after it."""
-        if self._said == text:
-            self._said = None
-        else:
-            self._shown[text].append(line)
-
-    def _searched(self, item: Json) -> Json:
-        """Return a search with what the event before it tells beyond the item: id and query."""
-        event = self._searches[-1] if self._searches else Json()
-        self._searches.clear()
-        extra = {"id": event.text("call_id"), "action": event.at("action")}
-        if not isinstance(extra["action"], dict) and event.text("query"):
-            extra["action"] = {"type": "search", "query": event.text("query")}
-        missing = {key: value for key, value in extra.items() if value and not item.get(key)}
-        return Json({**item, **missing})
-
     def _latest(self) -> list[Draft]:
         """Return the input messages since the model last spoke that wait for their other half."""
         behind = takewhile(lambda draft: draft.role in ("user", "system"), reversed(self.drafts))
@@ -342,6 +323,14 @@ def _same(item: Draft, event: Draft) -> bool:
     return held == typed or (bool(typed) and typed in held and not _is_injected(item))
 
 
+def _searched(item: Json, event: Json) -> Json:
+    """Return a search with what the event before it tells beyond the item: id and query."""
+    query = {"type": "search", "query": event.text("query")} if event.text("query") else None
+    extra = {"id": event.text("call_id"), "action": event.entry("action") or query}
+    missing = {key: value for key, value in extra.items() if value and not item.get(key)}
+    return Json({**item, **missing})
+
+
 def _replayed(history: list[Any], line: Line) -> list[Draft]:
     scratch = ItemReader()
     for item in history:
@@ -369,4 +358,4 @@ def _recognise(source: SourceFile) -> str | None:
     return f"lines with type and payload: {', '.join(seen)}" if seen else None
 
 
-FORMAT = line_format(_Rollout, _recognise)
+FORMAT = line_format(_Rollout, _recognise, f"lines of a Codex rollout ({', '.join(_LINES)})")

@@ -15,19 +15,20 @@ from compression_eval.conversations.drafts import (
     Draft,
     Image,
     Line,
+    inline_image,
 )
 from compression_eval.conversations.fields import Json, entries, label, origin
 from compression_eval.conversations.readers.base import (
     Format,
     Reader,
     Table,
+    feed_threads,
     marked,
     marks_of,
-    mcp_content,
     summary_draft,
 )
+from compression_eval.conversations.readers.content import content_of
 from compression_eval.conversations.sources import SourceFile, Value
-from compression_eval.errors import DataError
 
 _SPOKEN = ("user.message", "assistant.message", "tool.execution_start", "tool.execution_complete")
 
@@ -46,7 +47,8 @@ class _Thread(Reader):
     def __init__(self, head: Json, part: str) -> None:
         product = origin("Copilot CLI", head.text("copilotVersion"))
         super().__init__(product, head.text("sessionId"), part)
-        self._callers: dict[str, Draft] = {}
+        self._callers: set[str] = set()
+        """Ids of the calls that the model made."""
         self._by_user: dict[str, Json] = {}
         """Calls that the user made, by their ids."""
         self._places: dict[str, int] = {}
@@ -56,12 +58,9 @@ class _Thread(Reader):
 
     def take(self, line: Line, entry: Json) -> None:
         kind, data = entry.text("type"), entry.entry("data")
-        model = data.first("model", "newModel", "selectedModel")
-        if kind in (*_SPOKEN, "session.start", "session.model_change") and model:
+        if model := data.first("model", "newModel", "selectedModel"):
             self.models[origin(model)] += kind == "assistant.message"
-        if kind.startswith("session."):
-            limit = data.count("tokenLimit")
-            self.context_length = limit or self.context_length
+        self.context_length = data.count("tokenLimit") or self.context_length
         if not isinstance(self.kinds.get(kind), str) and not isinstance(entry.at("data"), dict):
             line.is_unknown("unknown kind")
         else:
@@ -90,8 +89,7 @@ class _Thread(Reader):
         for item in data.entries("attachments"):
             kind, media_type = item.text("type"), item.text("mimeType")
             if kind == "blob" and media_type.startswith("image/"):
-                url = f"data:{media_type};base64,{item.text('data')}"
-                content.append(Image(media_type, url))
+                content.append(inline_image(media_type, item.text("data")))
             elif kind == "selection":
                 content.append(item.text("text"))
             else:
@@ -100,10 +98,7 @@ class _Thread(Reader):
         self.say(line, Draft("user", content, injected=injected))
 
     def notification(self, line: Line, event: Json) -> None:
-        if text := event.text("data", "content"):
-            self.say(line, Draft("user", [text], injected=True))
-        else:
-            line.skip("a notice without text")
+        self.say(line, Draft("user", [event.text("data", "content")], injected=True))
 
     def system_prompt(self, line: Line, event: Json) -> None:
         if text := event.text("data", "content"):
@@ -116,15 +111,14 @@ class _Thread(Reader):
         if data.first("reasoningText", "reasoningOpaque", "encryptedContent"):
             line.leave_out_thinking()
         draft = Draft("assistant", [data.text("content")])
-        requests = data.listed("toolRequests")
-        for request in line.objects(requests, "tool request"):
+        for request in line.objects(data.listed("toolRequests"), "tool request"):
             self._call(draft, request, "name")
         self.say(line, draft)
 
     def _call(self, draft: Draft, data: Json, name: str) -> None:
         call_id = data.text("toolCallId")
         draft.call(call_id, data.text(name), data.at("arguments"))
-        self._callers[call_id] = draft
+        self._callers.add(call_id)
 
     def requested(self, _: Line, event: Json) -> None:
         self._by_user[event.text("data", "toolCallId")] = event.entry("data")
@@ -132,21 +126,18 @@ class _Thread(Reader):
     def started(self, line: Line, event: Json) -> None:
         """Take the start of a call, which as a rule the answer before it holds."""
         data, last = event.entry("data"), self.last
-        call_id = data.text("toolCallId")
-        if call_id in self._callers or call_id in self._by_user:
+        if data.text("toolCallId") in self._callers | self._by_user.keys():
             return
-        if last is not None and last.role == "assistant":
-            self._call(last, data, "toolName")
-        else:
-            draft = Draft("assistant")
-            self._call(draft, data, "toolName")
-            self.say(line, draft)
+        if last is None or last.role != "assistant":
+            last = Draft("assistant")
+            self.say(line, last)
+        self._call(last, data, "toolName")
 
     def completed(self, line: Line, event: Json) -> None:
         data, result = event.entry("data"), event.entry("data", "result")
         call_id = data.text("toolCallId")
         text = result.text("content") or data.text("error", "message")
-        shown = mcp_content(result.listed("contents"), Line())
+        shown = content_of(result.listed("contents"), Line())
         images = [part for part in shown if isinstance(part, Image)]
         if result.text("detailedContent") not in ("", text):
             line.leave_out("detailedContent", "what the screen showed of a result")
@@ -164,8 +155,8 @@ class _Thread(Reader):
         self._begun = len(self.drafts), event.entry("data")
 
     def compacted(self, line: Line, event: Json) -> None:
-        data, drafts = event.entry("data"), self.drafts
-        start, before = self._begun or (len(drafts), Json())
+        data = event.entry("data")
+        start, before = self._begun or (len(self.drafts), Json())
         self._begun = None
         if data.at("success") is False:
             line.skip("a compaction that failed")
@@ -173,7 +164,7 @@ class _Thread(Reader):
         summary, tokens = data.text("summaryContent"), data.count("preCompactionTokens")
         self.compact(
             summary,
-            [summary_draft(summary), *drafts[start:]],
+            [summary_draft(summary), *self.drafts[start:]],
             trigger=data.text("trigger") or before.text("trigger"),
             tokens_before=before.count("currentTokens") if tokens is None else tokens,
             tokens_after=data.count("postCompactionTokens"),
@@ -183,8 +174,8 @@ class _Thread(Reader):
         place = self._places.get(event.text("data", "upToEventId"))
         if place is None:
             line.is_unknown("a rewind to an event that is not in the file")
-            return
-        self.undo(place)
+        else:
+            self.undo(place)
 
     kinds: ClassVar[Table] = {
         **dict.fromkeys(
@@ -201,6 +192,7 @@ class _Thread(Reader):
         "session.compaction_start": compacting,
         "session.compaction_complete": compacted,
         "session.snapshot_rewind": rewound,
+        "session.context_cleared": "the context was cleared; another conversation follows",
         "assistant.turn_start": "a mark of a turn's course",
         "assistant.turn_end": "a mark of a turn's course",
         "assistant.reasoning": NO_THINKING,
@@ -220,40 +212,15 @@ class _Session:
         self._names: dict[str, str] = {}
         """The sub-agent that a call started, by the call's id."""
         self._cleared = 0
-        self._waiting: list[Value] = []
-        """Unreadable lines before the first event, which says whose thread it is."""
 
-    def feed(self, value: Value) -> None:
+    def thread_of(self, value: Value) -> _Thread:
+        """Return the thread that an event belongs to."""
         event = Json.of(value.value)
-        kind = event.text("type")
+        kind, agent = event.text("type"), event.text("agentId")
+        caller = event.text("data", "parentToolCallId")
+        self.recognised = self.recognised or kind in ("session.start", *_SPOKEN)
         if kind == "session.start":
-            self.recognised, self._head = True, self._head or event.entry("data")
-        key = self._thread_of(event, kind)
-        self._waiting.append(value)
-        if value.problem and not self._threads:
-            return
-        thread = self._threads.setdefault(key, _Thread(self._head, key))
-        for waiting in self._waiting:
-            line = thread.enter_value(waiting, label(kind))
-        self._waiting.clear()
-        if value.problem:
-            return
-        if not event:
-            line.is_unknown("expected a JSON object")
-            return
-        self.recognised = self.recognised or kind in _SPOKEN
-        if kind != "session.context_cleared":
-            thread.take(line, event)
-            return
-        self._cleared += 1
-        if first := event.text("data", "initialMessage"):
-            key = f"after-clear-{self._cleared}"
-            opened = self._threads[key] = _Thread(self._head, key)
-            line = opened.enter(value.place, label(kind))
-            opened.take(line, Json(type="user.message", data={"content": first}))
-
-    def _thread_of(self, event: Json, kind: str) -> str:
-        agent, caller = event.text("agentId"), event.text("data", "parentToolCallId")
+            self._head = self._head or event.entry("data")
         if kind.startswith("subagent."):  # what is told of a sub-agent, not by it
             if kind == "subagent.started" and agent:
                 self._names[event.text("data", "toolCallId")] = agent
@@ -261,8 +228,19 @@ class _Session:
         elif not agent and caller:
             agent = self._names.get(caller, caller)
         if agent:
-            return f"agent-{agent}"
-        return f"after-clear-{self._cleared}" if self._cleared else ""
+            return self._thread(f"agent-{agent}")
+        thread = self._thread(f"after-clear-{self._cleared}" if self._cleared else "")
+        if kind == "session.context_cleared":
+            self._cleared += 1
+            if first := event.text("data", "initialMessage"):
+                message = {"type": "user.message", "data": {"content": first}}
+                self._thread(f"after-clear-{self._cleared}").feed(Value(value.place, message))
+        return thread
+
+    def _thread(self, part: str) -> _Thread:
+        if part not in self._threads:
+            self._threads[part] = _Thread(self._head, part)
+        return self._threads[part]
 
     def finish(self) -> Iterator[Conversation]:
         """Yield the conversations, each sub-agent's with the task that it was given."""
@@ -290,13 +268,9 @@ def _recognise(source: SourceFile) -> str | None:
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
     session = _Session()
-    for value in source.values():
-        session.feed(value)
-    if not session.recognised:
-        raise DataError(
-            f"{source.path}: expected events of Copilot CLI such as session.start, found none"
-        )
-    yield from session.finish()
+    feed_threads(source.values(), session.thread_of)
+    if session.recognised:
+        yield from session.finish()
 
 
-FORMAT = Format("copilot-cli", _recognise, _read)
+FORMAT = Format("copilot-cli", _recognise, _read, "events of Copilot CLI such as session.start")

@@ -7,7 +7,7 @@ both.
 import re
 import sqlite3
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from compression_eval.conversations.drafts import Conversation, Draft, Line
 from compression_eval.conversations.fields import Json, as_text, from_json, origin
@@ -21,20 +21,16 @@ from compression_eval.conversations.readers.base import (
     summary_draft,
 )
 from compression_eval.conversations.readers.sqlite import (
-    LONGEST,
     has_tables,
     is_database,
     opened,
-    short,
     stored_object,
 )
 from compression_eval.conversations.sources import SourceFile
-from compression_eval.errors import DataError
 
-_TABLE = ("cursorDiskKV",)
 _USER, _ASSISTANT = 1, 2
 """Types of bubbles, as the messages of the store are called."""
-_QUERY = ("<user_query>", "</user_query>")
+_QUERY = re.compile(r"(.*?)<user_query>(.*)</user_query>(.*)", re.DOTALL)
 _REDACTED = re.compile(r"\s*\[REDACTED\]\s*\Z")
 """Stands in transcripts where the model thought."""
 
@@ -43,10 +39,6 @@ class _Lines(Reader):
     """A transcript."""
 
     format = "cursor"
-    expected = "expected lines of a Cursor transcript, found none"
-
-    def __init__(self) -> None:
-        super().__init__("Cursor")
 
     def kind_of(self, entry: Json) -> str:
         return entry.first("type", "role")
@@ -56,13 +48,14 @@ class _Lines(Reader):
         if not isinstance(content, str | list):
             line.is_unknown("expected the field message.content as text or blocks")
             return
-        answers = self.kind_of(entry) == "assistant"
-        drafts = AssistantTurn().add(content, line) if answers else user_drafts(content, line)
+        if self.kind_of(entry) == "assistant":
+            drafts, change = AssistantTurn().add(content, line), _without_mark
+        else:
+            drafts, change = user_drafts(content, line), _typed
         for draft in drafts:
-            if answers:
-                draft.content = [_without_mark(part, line) for part in draft.content]
-            elif draft.role == "user":
-                draft.content = [_typed(part, line) for part in draft.content]
+            if draft.role != "tool":
+                parts = draft.content
+                draft.content = [change(p, line) if isinstance(p, str) else p for p in parts]
         self.say(line, *drafts)
 
     kinds: ClassVar[Table] = {
@@ -77,25 +70,22 @@ class _Lines(Reader):
         return self
 
 
-def _without_mark(part: Any, line: Line) -> Any:
+def _without_mark(text: str, line: Line) -> str:
     """Return what the model said, without the mark for what it thought."""
-    if not isinstance(part, str) or not _REDACTED.search(part):
-        return part
-    line.leave_out_thinking()
-    return _REDACTED.sub("", part)
+    said = _REDACTED.sub("", text)
+    if said != text:
+        line.leave_out_thinking()
+    return said
 
 
-def _typed(part: Any, line: Line) -> Any:
+def _typed(text: str, line: Line) -> str:
     """Return what the user typed, without the client's notes around it."""
-    if not isinstance(part, str):
-        return part
-    before, opened, rest = part.partition(_QUERY[0])
-    typed, closed, after = rest.rpartition(_QUERY[1])
-    if not (opened and closed):
-        return part
-    if before.strip() or after.strip():
+    found = _QUERY.fullmatch(text)
+    if found is None:
+        return text
+    if found[1].strip() or found[3].strip():
         line.leave_out("notes", "what the client put round the user's words")
-    return typed.strip("\n")
+    return found[2].strip("\n")
 
 
 class _Composer(Reader):
@@ -127,26 +117,23 @@ class _Composer(Reader):
             line.leave_out("images", "the store names them only")
         if bubble.listed("attachedCodeChunks"):
             line.leave_out("attached code", "what the client put round the user's words")
-        if kind == _USER:
-            self.say(line, Draft("user", [bubble.text("text")]))
-        elif kind == _ASSISTANT:
-            draft = Draft("assistant", [bubble.text("text")])
-            self.say(line, draft)
-            if tool:
-                call_id = tool.text("toolCallId") or bubble.text("bubbleId")
-                draft.call(call_id, tool.text("name"), tool.at("rawArgs") or tool.at("params"))
-                if result := tool.at("result") or tool.at("error"):
-                    self.say(line, Draft("tool", [as_text(result)], call_id=call_id))
-        else:
+        if name == "other":
             line.is_unknown("expected a bubble of type 1 or 2")
+        else:
+            draft = Draft("user" if name == "user" else "assistant", [bubble.text("text")])
+            self.say(line, draft)
+        if name == "tool":
+            call_id = tool.text("toolCallId") or bubble.text("bubbleId")
+            draft.call(call_id, tool.text("name"), tool.at("rawArgs") or tool.at("params"))
+            if result := tool.at("result") or tool.at("error"):
+                self.say(line, Draft("tool", [as_text(result)], call_id=call_id))
         summary = bubble.at("conversationSummary")
         self._compacted(Json.of(summary if isinstance(summary, dict) else from_json(summary)))
 
     def finish(self) -> Conversation:
         if not self.compactions:
             end = self._starts.get(self._latest.text("lastBubbleId"))
-            inner = self._latest.at("summary")
-            self._compacted(Json(inner) if isinstance(inner, dict) else self._latest, end)
+            self._compacted(self._latest.entry("summary") or self._latest, end)
         return self
 
     def _compacted(self, summary: Json, end: int | None = None) -> None:
@@ -162,16 +149,9 @@ class _Composer(Reader):
 
 def _stored(connection: sqlite3.Connection, key: str) -> tuple[Json, str]:
     """Return the object under a key of the store, or why there is none."""
-    row = connection.execute(
-        f"SELECT {short('value')}, value IS NOT NULL FROM cursorDiskKV WHERE key = ?",  # noqa: S608
-        (key.encode(errors="replace").decode(),),
-    ).fetchone()
-    if row is None:
-        return Json(), "it is not in the store"
-    if row[0] is None and row[1]:
-        return Json(), f"it is longer than {LONGEST}"
-    text = row[0].decode("utf-8", errors="replace") if isinstance(row[0], bytes) else row[0]
-    return stored_object(text)
+    query = "SELECT value FROM cursorDiskKV WHERE key = ?"
+    row = connection.execute(query, (key.encode(errors="replace").decode(),)).fetchone()
+    return (Json(), "it is not in the store") if row is None else stored_object(row[0])
 
 
 def _bubbles(
@@ -217,20 +197,17 @@ def _is_line(value: Json) -> bool:
 
 
 def _recognise(source: SourceFile) -> str | None:
-    if is_database(source):
-        found = has_tables(source.path, _TABLE)
-        return "an SQLite database with the table cursorDiskKV" if found else None
+    if has_tables(source, ("cursorDiskKV",)):
+        return "an SQLite database with the table cursorDiskKV"
     return sign(source.head, _is_line, "lines with role, and a message with content")
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    if not is_database(source):
-        yield from read_lines(source, _Lines())
-        return
-    if not has_tables(source.path, _TABLE):
-        raise DataError(f"{source.path}: expected Cursor's store with the table cursorDiskKV")
-    with opened(source.path) as connection:
-        yield from _database(connection)
+    if is_database(source):
+        with opened(source.path) as connection:
+            yield from _database(connection)
+    else:
+        yield from read_lines(source, _Lines("Cursor"))
 
 
-FORMAT = Format("cursor", _recognise, _read)
+FORMAT = Format("cursor", _recognise, _read, "a transcript of Cursor, or its store state.vscdb")

@@ -10,19 +10,13 @@ from typing import ClassVar
 from compression_eval.conversations.drafts import Line
 from compression_eval.conversations.fields import Json, entries, origin
 from compression_eval.conversations.readers.anthropic import AssistantTurn, user_drafts
-from compression_eval.conversations.readers.base import (
-    Reader,
-    Table,
-    line_format,
-    summary_draft,
-)
+from compression_eval.conversations.readers.base import Reader, Table, line_format, summary_draft
 from compression_eval.conversations.sources import SourceFile
 
 
 class _Session(Reader):
     format = "droid"
     subtype = ("message", "role")
-    expected = "expected lines of type session_start, message or compaction_state"
 
     def __init__(self) -> None:
         super().__init__("Factory Droid session")
@@ -58,14 +52,14 @@ class _Session(Reader):
 
     def compaction(self, line: Line, entry: Json) -> None:
         """Take a compaction, or a summary of what is not in the file."""
-        summary, drafts = entry.text("summaryText"), self.drafts
+        summary = entry.text("summaryText")
         if entry.text("summaryKind") not in ("", "llm_summary"):
             line.skip("the history as one text for another provider, not a summary of it")
             return
         made = summary_draft(summary)
         made.content.append(entry.text("systemInfoText"))
         anchor = self._ends.get(entry.name("anchorMessage", "id"))
-        state = None if anchor is None else [made, *drafts[anchor:]]
+        state = None if anchor is None else [made, *self.drafts[anchor:]]
         self.open_or_compact(line, made, summary, state)
 
     kinds: ClassVar[Table] = {
@@ -79,18 +73,16 @@ class _Session(Reader):
 
 
 def _recognise(source: SourceFile) -> str | None:
-    seen = set()
-    for value in entries(source.head):
-        match value.text("type"):
-            case "session_start" if value.text("id"):
-                seen.add("head")
-            case "message" if value.text("message", "role") in ("user", "assistant"):
-                seen.add("message")
-            case "compaction_state" if value.text("summaryText"):
-                seen.add("compaction")
-    if {"head", "message"} <= seen:
+    values = entries(source.head)
+    started = any(each.text("type") == "session_start" and each.text("id") for each in values)
+    if started and any(each.text("message", "role") in ("user", "assistant") for each in values):
         return "lines of type session_start and message"
-    return "a line of type compaction_state with a summaryText" if "compaction" in seen else None
+    compacted = any(
+        each.text("type") == "compaction_state" and each.text("summaryText") for each in values
+    )
+    return "a line of type compaction_state with a summaryText" if compacted else None
 
 
-FORMAT = line_format(_Session, _recognise)
+FORMAT = line_format(
+    _Session, _recognise, "lines of type session_start, message or compaction_state"
+)

@@ -9,11 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from compression_eval.conversations.drafts import Content, Conversation, Draft, Image, Line
+from compression_eval.conversations.drafts import (
+    Content,
+    Conversation,
+    Draft,
+    Image,
+    Line,
+    inline_image,
+)
 from compression_eval.conversations.fields import Json, as_text, entries, label, origin
-from compression_eval.conversations.readers.base import Format, KnownDrafts, Reader, with_replaced
+from compression_eval.conversations.readers.base import Format, Reader, with_originals
 from compression_eval.conversations.sources import SourceFile
-from compression_eval.errors import DataError
 
 _SPEAKERS = ("user", "gemini")
 _FOR_THE_SCREEN = ("info", "warning", "error")
@@ -33,11 +39,9 @@ class _Slot:
 class _Session(Reader):
     format = "gemini-cli"
 
-    def __init__(self) -> None:
+    def __init__(self, header: Json) -> None:
         super().__init__("Gemini CLI session")
-        self.header = Json()
-        self.whole = False
-        """Whether the file is one document, so that all that is fed is messages."""
+        self.header = header
         self._history: list[_Slot] = []
         self._current: dict[str, _Slot | None] = {}
         """What the agent holds, by id, in order; None for messages that a compression made."""
@@ -46,15 +50,11 @@ class _Session(Reader):
         shortened."""
 
     def name_of(self, entry: Json) -> str:
-        for key in ("$rewindTo", "$set"):
-            if key in entry:
-                return key
-        return label(entry.text("type")) if entry.text("type") else "header"
+        own = next((key for key in ("$rewindTo", "$set") if key in entry), "")
+        return own or (label(entry.text("type")) if entry.text("type") else "header")
 
     def take(self, line: Line, entry: Json) -> None:
-        if self.whole:
-            self._message(entry, line)
-        elif "$rewindTo" in entry:
+        if "$rewindTo" in entry:
             # From an unknown message on, as the agent has it, all is undone.
             name, names = entry.name("$rewindTo"), list(self._current)
             for gone in names[names.index(name) if name in names else 0 :]:
@@ -78,7 +78,8 @@ class _Session(Reader):
             slot.lines.append(line)
 
     def _set(self, changes: Json, line: Line) -> None:
-        records = [Json(item) for item in changes.listed("messages") if isinstance(item, dict)]
+        """Take a new list of messages, which is shortened or only goes on."""
+        records = [record for record in changes.entries("messages") if record]
         if not records:
             return
         names = [record.name("id") for record in records]
@@ -105,44 +106,43 @@ class _Session(Reader):
             self._settle(slot)
         for rewrite in self._rewrites:
             self._compact(*rewrite)
+        if "messages" in self.header:
+            self.caveat(
+                "had the agent compressed this session, the earlier messages would be missing "
+                "unmarked"
+            )
         return super().finish()
 
     def _settle(self, slot: _Slot) -> None:
         """Make a message of a slot's last record and settle the lines that wrote it."""
-        *earlier, last = slot.lines
         if slot.undone:
             for line in slot.lines:
                 line.skip("undone by a rewind of the user")
             return
-        slot.drafts = _drafts(slot.record, last)
-        self.say(last, *slot.drafts)
-        self.models[origin(slot.record.text("model"))] += bool(slot.drafts)
-        for line in earlier:
+        for line in slot.lines[:-1]:
             line.skip("written anew by a later line")
+        slot.drafts = _drafts(slot.record, slot.lines[-1])
+        self.say(slot.lines[-1], *slot.drafts)
+        self.models[origin(slot.record.text("model"))] += bool(slot.drafts)
 
     def _compact(
         self, line: Line, before: list[_Slot], records: list[Json], shortened: bool
     ) -> None:
         """Take what a rewritten list tells of a compression, unless it only repeats."""
         known = [draft for slot in before for draft in slot.drafts]
-        repeated = KnownDrafts(known)
-        state: list[Draft] = []
-        made: list[Draft] = []
-        answered: set[str | None] = set()
+        drafts: list[Draft] = []
         for draft in (draft for record in records for draft in _drafts(record, Line())):
             # Newer sessions repeat a call's result as a message of its own.
-            if draft.role != "tool" or draft.call_id not in answered:
-                same = repeated.match(draft)
-                state.append(same or draft)
-                made.extend([] if same else [draft])
-            answered.add(draft.call_id if draft.role == "tool" else None)
+            if draft.role != "tool" or draft.call_id not in {each.call_id for each in drafts}:
+                drafts.append(draft)
+        state = with_originals(drafts, known)
+        made = [draft for draft in state if draft not in known]
         said = any(draft.line is line for draft in self.drafts)
-        if not shortened and (said or not made):
-            return
-        users = (draft.text for draft in made if draft.role == "user")
-        summary = next(users, "") if shortened else ""
-        after = known[-1] if known else None
-        self.compact(summary, state, "summary" if summary else "clear", after=after)
+        if shortened or (made and not said):
+            users = (draft.text for draft in made if draft.role == "user")
+            summary = next(users, "") if shortened else ""
+            after = known[-1] if known else None
+            self.compact(summary, state, "summary" if summary else "clear", after=after)
 
 
 def _drafts(record: Json, line: Line) -> list[Draft]:
@@ -164,10 +164,7 @@ def _drafts(record: Json, line: Line) -> list[Draft]:
     if record.listed("thoughts"):
         line.leave_out_thinking()
     turn, results = Draft("assistant", content), []
-    listed = record.listed("toolCalls")
-    calls = [Json(call) for call in listed if isinstance(call, dict)]
-    if len(calls) < len(listed):
-        line.leave_out("tool call", "expected an object")
+    calls = list(line.objects(record.listed("toolCalls"), "tool call"))
     # Newer sessions repeat the calls as parts of the content; without records these are all.
     calls = calls or [call for part in parts if (call := part.entry("functionCall"))]
     for number, call in enumerate(calls, 1):
@@ -206,9 +203,9 @@ def content_of(parts: list[Json], line: Line) -> Iterator[str | Image]:
 
 
 def _media(part: Json) -> Image | None:
-    file, media_type = part.entry("fileData"), part.text("inlineData", "mimeType")
-    if part.entry("inlineData"):
-        return Image(media_type, f"data:{media_type};base64,{part.text('inlineData', 'data')}")
+    data, file = part.entry("inlineData"), part.entry("fileData")
+    if data:
+        return inline_image(data.text("mimeType"), data.text("data"))
     return Image(file.text("mimeType"), file.text("fileUri")) if file else None
 
 
@@ -253,24 +250,21 @@ def _recognise(source: SourceFile) -> str | None:
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    session, document = _Session(), Json.of(source.document)
-    if isinstance(document.at("messages"), list):
-        session.header, session.whole = document, True
+    document = Json.of(source.document)
+    whole = isinstance(document.at("messages"), list)
+    session = _Session(document if whole else Json())
+    if whole:
         session.feed_all("message", document["messages"], 1)
     else:
         for value in source.values():
             session.feed(value)
-    if not _OWN_FIELDS & session.header.keys():
-        raise DataError(
-            f"{source.path}: expected a Gemini CLI session with sessionId, projectHash and "
-            "messages, found none"
-        )
-    conversation = session.finish()
-    if "messages" in session.header:
-        conversation.caveat(
-            "had the agent compressed this session, the earlier messages would be missing unmarked"
-        )
-    yield with_replaced(conversation, source)
+    if _OWN_FIELDS & session.header.keys():
+        yield session.finish()
 
 
-FORMAT = Format("gemini-cli", _recognise, _read)
+FORMAT = Format(
+    "gemini-cli",
+    _recognise,
+    _read,
+    "a Gemini CLI session with sessionId, projectHash and messages",
+)

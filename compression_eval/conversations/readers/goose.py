@@ -5,8 +5,8 @@ hides everything before it from the agent and adds, for the agent alone, the sum
 message, a note in the assistant's name, and the user's last message once more.
 """
 
-import sqlite3
 from collections.abc import Iterator
+from typing import Any
 
 from compression_eval.conversations.drafts import (
     SUMMARY_STANDS_IN,
@@ -17,23 +17,10 @@ from compression_eval.conversations.drafts import (
     Line,
 )
 from compression_eval.conversations.fields import Json, from_json, label, origin
-from compression_eval.conversations.readers.base import (
-    Format,
-    Reader,
-    mcp_content,
-    sign,
-    with_replaced,
-)
-from compression_eval.conversations.readers.sqlite import (
-    LONGEST,
-    has_tables,
-    is_database,
-    opened,
-    short,
-    tables,
-)
-from compression_eval.conversations.sources import SourceFile
-from compression_eval.errors import DataError
+from compression_eval.conversations.readers.base import Format, Reader, sign
+from compression_eval.conversations.readers.content import content_of
+from compression_eval.conversations.readers.sqlite import has_tables, is_database, opened
+from compression_eval.conversations.sources import SourceFile, Value
 
 _FOR_USERS = (
     "systemNotification",
@@ -47,8 +34,6 @@ _FOR_USERS = (
 
 class _Session(Reader):
     format = "goose"
-    of_lines = False
-    """Whether each message has a line, and the header, too."""
 
     def __init__(self, info: Json) -> None:
         super().__init__("Goose session", info.text("id"))
@@ -63,13 +48,13 @@ class _Session(Reader):
         """A compaction whose last part may be the next message."""
 
     def name_of(self, entry: Json) -> str:
-        return label(entry.text("role") or ("head" if self.of_lines else ""))
+        return "head" if _is_head(entry) else label(entry.text("role"))
 
     def take(self, line: Line, entry: Json) -> None:
-        if self.of_lines and _is_head(entry):
+        role, content = entry.text("role"), entry.at("content")
+        if _is_head(entry):
             return
-        role = entry.text("role")
-        if role not in ("user", "assistant") or not isinstance(entry.at("content"), list):
+        if role not in ("user", "assistant") or not isinstance(content, list):
             line.is_unknown("expected the role user or assistant, and content as a list")
             return
         self.recognised = True
@@ -93,19 +78,19 @@ class _Session(Reader):
     def _compact(self, summary: Draft, head: Line, note: Draft, line: Line) -> None:
         """Record a compaction, or open the conversation with a summary of what is not there."""
         summary.injected = True
-        if not self.drafts:
+        if self.drafts:
+            self._open = self.compact(summary.text, [summary, note], "summary")
+        else:
             self.caveat(SUMMARY_STANDS_IN)
             self.say(head, summary)
             self.say(line, note)
-            return
-        self._open = self.compact(summary.text, [summary, note], "summary")
 
     def _say(self, drafts: list[Draft], line: Line) -> None:
         compaction, self._open = self._open, None
-        if compaction is not None and [draft.role for draft in drafts] == ["user"]:
-            users = (d for d in reversed(self.drafts) if d.role == "user")
+        if compaction and compaction.state and [draft.role for draft in drafts] == ["user"]:
+            users = (draft for draft in reversed(self.drafts) if draft.role == "user")
             last = next((draft for draft in users if draft.text == drafts[0].text), None)
-            if last is not None and compaction.state is not None:
+            if last is not None:
                 compaction.state.append(last)
                 return
         self.say(line, *drafts)
@@ -130,11 +115,10 @@ def _drafts(role: str, content: list[Json], line: Line) -> list[Draft]:
     said = Draft("assistant" if role == "assistant" else "user")
     for part in content:
         match part.text("type"):
+            case "toolRequest" | "frontendToolRequest" if said.role == "user":
+                line.leave_out("tool call", "it stands in a message of the user")
             case "toolRequest" | "frontendToolRequest":
                 call = part.entry("toolCall", "value")
-                if said.role == "user":
-                    line.leave_out("tool call", "it stands in a message of the user")
-                    continue
                 if not call:
                     line.leave_out("tool call", "it was not understood and not carried out")
                 said.call(part.name("id"), call.text("name"), call.at("arguments") or {})
@@ -146,26 +130,19 @@ def _drafts(role: str, content: list[Json], line: Line) -> list[Draft]:
             case kind if kind in _FOR_USERS:
                 line.leave_out(kind, "shown to the user, not to the model")
             case _:
-                said.content.extend(_piece(part, line))
+                said.content.extend(content_of([part], line))
     return [*results, said]
 
 
 def _result(outcome: Json, line: Line) -> Content:
-    listed = outcome.entries("value") or outcome.entries("value", "content")
     found: Content = []
-    for item in listed:
+    for item in outcome.entries("value") or outcome.entries("value", "content"):
         audience = item.listed("annotations", "audience")
         if audience and "assistant" not in audience:
             line.leave_out("content for the user", "it was not shown to the model")
         else:
-            found.extend(_piece(item, line))
+            found.extend(content_of([item], line))
     return [*found, *filter(None, [outcome.text("error")])]
-
-
-def _piece(part: Json, line: Line) -> Content:
-    if part.text("type") == "resource" and part.text("resource", "text"):
-        return [part.text("resource", "text")]
-    return mcp_content([part], line)
 
 
 def _is_own(value: Json) -> bool:
@@ -184,9 +161,8 @@ def _is_head(value: Json) -> bool:
 
 
 def _recognise(source: SourceFile) -> str | None:
-    if is_database(source):
-        found = has_tables(source.path, ("sessions", "messages"), column="content_json")
-        return "an SQLite database with messages that have a content_json" if found else None
+    if has_tables(source, ("sessions", "messages"), column="content_json"):
+        return "an SQLite database with messages that have a content_json"
     words = "lines with messages that have a toolRequest or agentVisible"
     if seen := sign(source.head, _is_own, words):
         return seen
@@ -197,53 +173,43 @@ def _recognise(source: SourceFile) -> str | None:
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    if is_database(source):
-        with opened(source.path) as connection:
-            yield from _database(connection, source)
-        return
     document = Json.of(source.document)
-    session = _Session(document if "conversation" in document else Json())
-    if "conversation" in document:
-        session.feed_all("message", document.listed("conversation"), 1)
-        with_replaced(session, source)
+    sessions: Iterator[tuple[Json, Iterator[Value]]]
+    if is_database(source):
+        sessions = _database(source)
+    elif "conversation" in document:
+        messages = enumerate(document.listed("conversation"), 1)
+        values = (Value(f"message {number}", message) for number, message in messages)
+        sessions = iter([(document, values)])
     else:
-        session.of_lines = True
-        for value in source.values():
+        sessions = iter([(Json(), source.values())])
+    for info, messages_of in sessions:
+        session = _Session(info)
+        for value in messages_of:
             session.feed(value)
-    if not session.recognised:
-        raise DataError(
-            f"{source.path}: expected a session of Goose: sessions.db, an export, or lines with "
-            "messages, found no message"
-        )
-    yield session.finish()
-
-
-def _database(connection: sqlite3.Connection, source: SourceFile) -> Iterator[Conversation]:
-    wanted = {"sessions": {"id"}, "messages": {"id", "session_id", "role", "content_json"}}
-    there = tables(connection, source.path, "Goose", wanted)
-    names = ("id", "session_type", "model_config_json")
-    fields = ", ".join(name for name in names if name in there["sessions"])
-    metadata = "metadata_json" if "metadata_json" in there["messages"] else "NULL"
-    query = (
-        f"SELECT id, role, {short('content_json')}, {metadata} AS metadata "  # noqa: S608
-        "FROM messages WHERE session_id IS ? ORDER BY id"
-    )
-    for row in connection.execute(f"SELECT {fields} FROM sessions").fetchall():  # noqa: S608
-        session = _Session(Json(dict(row)))
-        for stored in connection.execute(query, (row["id"],)):
-            content = from_json(stored["content_json"])
-            message = Json(
-                role=stored["role"], content=content, metadata=from_json(stored["metadata"])
-            )
-            line = session.enter(f"message row {stored['id']}", session.name_of(message))
-            if stored["content_json"] is None:
-                line.skip(f"it has no content, or more than {LONGEST}")
-            elif not isinstance(content, list):
-                line.skip("its content is not a JSON list")
-            else:
-                session.take(line, message)
         if session.recognised:
             yield session.finish()
 
 
-FORMAT = Format("goose", _recognise, _read)
+def _database(source: SourceFile) -> Iterator[tuple[Json, Iterator[Value]]]:
+    """Yield the sessions of the database, each with its messages."""
+    with opened(source.path) as connection:
+        query = "SELECT * FROM messages WHERE session_id IS ? ORDER BY id"
+        for session in map(dict, connection.execute("SELECT * FROM sessions").fetchall()):
+            rows = map(dict, connection.execute(query, (session["id"],)))
+            yield Json(session), map(_stored, rows)
+
+
+def _stored(row: dict[str, Any]) -> Value:
+    """Return a message of the database."""
+    message = {
+        "role": row["role"],
+        "content": from_json(row["content_json"]),
+        "metadata": from_json(row.get("metadata_json")),
+    }
+    return Value(f"message row {row['id']}", message)
+
+
+FORMAT = Format(
+    "goose", _recognise, _read, "a session of Goose: sessions.db, an export, or lines of messages"
+)

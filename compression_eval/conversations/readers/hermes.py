@@ -9,7 +9,6 @@ exported sessions, one on each line; the snapshot of a session in one document.
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from compression_eval.conversations.drafts import (
@@ -18,8 +17,8 @@ from compression_eval.conversations.drafts import (
     Draft,
     Line,
 )
-from compression_eval.conversations.fields import Json, from_json, tool_definitions
-from compression_eval.conversations.readers.base import Format, head_of, records, with_asides
+from compression_eval.conversations.fields import Json, entries, from_json, tool_definitions
+from compression_eval.conversations.readers.base import Format, records, with_asides
 from compression_eval.conversations.readers.hermes_history import (
     REASONING,
     REPEATS,
@@ -29,19 +28,14 @@ from compression_eval.conversations.readers.hermes_history import (
     message_row,
 )
 from compression_eval.conversations.readers.sqlite import (
-    LONGEST,
     columns,
     has_tables,
     is_database,
     opened,
-    short,
-    tables,
 )
-from compression_eval.conversations.sources import MAX_LINE_BYTES, SourceFile, Value
-from compression_eval.errors import DataError
+from compression_eval.conversations.sources import SourceFile, Value
 
 _SESSION = ("id", "model", "model_config", "parent_session_id", "started_at", "end_reason")
-_LONG = ("content", "tool_calls")
 _MESSAGE = (
     *("role", "content", "tool_call_id", "tool_calls", "active", "compacted"),
     *(*REASONING, *REPEATS),
@@ -162,34 +156,31 @@ class _Lineage(Conversation):
 
 
 def _recognise_database(source: SourceFile) -> str | None:
-    if is_database(source) and has_tables(source.path, ("sessions", "messages"), column="content"):
+    if has_tables(source, ("sessions", "messages"), column="content"):
         return "an SQLite database with the tables sessions and messages"
     return None
 
 
 def _read_database(source: SourceFile) -> Iterator[Conversation]:
     """Yield the conversations of a database; sessions that go on with each other are one."""
-    if not is_database(source):
-        raise DataError(f"{source.path}: expected the SQLite database of Hermes (state.db)")
-    with opened(source.path) as connection:
-        yield from _Store(connection, source.path).conversations()
+    if is_database(source):
+        with opened(source.path) as connection:
+            yield from _Store(connection).conversations()
 
 
 class _Store:
     """The tables, whichever version of the schema they have."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        wanted = {"sessions": {"id"}, "messages": {"id", "session_id", "role"}}
-        there = tables(connection, path, "Hermes", wanted)
+        there = {table: columns(connection, table) for table in ("sessions", "messages")}
         prompts = columns(connection, "system_prompts")
         self._session = ", ".join(name for name in _SESSION if name in there["sessions"])
         self._prompt = "system_prompt" if "system_prompt" in there["sessions"] else "NULL"
         if {"hash", "prompt"} <= prompts and "system_prompt_hash" in there["sessions"]:
             shared = "(SELECT prompt FROM system_prompts WHERE hash = system_prompt_hash)"
             self._prompt = f"coalesce(nullif({self._prompt}, ''), {shared})"
-        names = [name for name in _MESSAGE if name in there["messages"]]
-        self._message = ", ".join(short(name) if name in _LONG else name for name in names)
+        self._message = ", ".join(name for name in _MESSAGE if name in there["messages"])
         self._origin = "Hermes database"
         if "version" in columns(connection, "schema_version"):
             row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
@@ -233,28 +224,26 @@ class _Store:
     def _add_messages(self, session: str | None, lineage: _Lineage) -> None:
         """Enter the messages of a session; what is too long is not read."""
         query = (
-            f"SELECT id AS number, {self._message}, "  # noqa: S608 own names
-            f"coalesce(length(content), 0) > {MAX_LINE_BYTES} AS too_long "
+            f"SELECT id AS number, {self._message} "  # noqa: S608 own names
             "FROM messages WHERE session_id IS ? ORDER BY id"
         )
         for row in self._connection.execute(query, (session,)):
             values = Json(dict(row))
             place = f"message row {values.pop('number')}"
-            if values.pop("too_long"):
-                line = lineage.enter(place, "unreadable")
-                line.skip(f"the message is longer than {LONGEST}")
-            elif values.at("role") == "session_meta":
+            if values.at("role") == "session_meta":
                 described = Json.of(decoded(values.at("content")))
                 lineage.describe(Json(tools=described.at("tools")))
             else:
                 lineage.add_message(values, place)
 
 
-DATABASE_FORMAT = Format("hermes-db", _recognise_database, _read_database)
+DATABASE_FORMAT = Format(
+    "hermes-db", _recognise_database, _read_database, "the SQLite database of Hermes (state.db)"
+)
 
 
 def _recognise(source: SourceFile) -> str | None:
-    values = head_of(source)
+    values = entries(source.head or [source.document])
     for value in values:
         if value.text("role") == "session_meta":
             return "a line with the role session_meta"

@@ -19,7 +19,8 @@ from compression_eval.conversations.drafts import (
 )
 from compression_eval.conversations.fields import Json, from_json, label
 from compression_eval.conversations.readers.base import marks_of, without_thinking
-from compression_eval.conversations.readers.openai import ROLES, content_of
+from compression_eval.conversations.readers.content import content_of
+from compression_eval.conversations.readers.openai import ROLES
 
 _ENCODED = "\x00json:"
 """Before content that is a list or an object, where a store only takes text."""

@@ -22,8 +22,8 @@ from compression_eval.conversations.drafts import (
     Line,
     image_at,
 )
-from compression_eval.conversations.fields import as_text, label, origin, tool_definitions
-from compression_eval.conversations.readers.base import Format, head_of, marks_of, with_asides
+from compression_eval.conversations.fields import Json, as_text, label, origin, tool_definitions
+from compression_eval.conversations.readers.base import Format, marks_of, with_asides
 from compression_eval.conversations.sources import SourceFile, Value, check_archive
 from compression_eval.errors import DataError
 
@@ -446,7 +446,7 @@ def _recognise(source: SourceFile) -> str | None:
             return None
         own = "header.json" in names or any(name.startswith("_journal/") for name in names)
         return "a zip archive with the header of an Inspect log" if own else None
-    head = head_of(source)[0]
+    head = Json.of((source.head or [source.document])[0])
     if head.text("status") and head.text("eval", "task"):
         return "a JSON object with status and eval.task"
     return None

@@ -1,23 +1,20 @@
-"""OpenAI's messages: content of chat and Responses alike, and files of chat messages.
+"""OpenAI's chat messages, however they are stored, and files of them.
 
 A file of the format is a fixture of this project, ``{"messages": […]}``, a list, or lines.
 """
 
-from collections import defaultdict
 from typing import Any, ClassVar, get_args
 
 from compression_eval.conversations.drafts import (
     CompactionKind,
-    Content,
     Conversation,
     Draft,
-    Image,
     Line,
     Role,
-    image_at,
 )
-from compression_eval.conversations.fields import Json, as_text, entries, label, origin
+from compression_eval.conversations.fields import Json, entries, label, origin
 from compression_eval.conversations.readers.base import Place, Reader, prevails, thread_format
+from compression_eval.conversations.readers.content import content_of
 from compression_eval.conversations.sources import SourceFile, Value
 
 ROLES: dict[str, Role] = {
@@ -28,11 +25,6 @@ ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-_ATTACHED = {
-    "input_file": "[an attached file]",
-    "file": "[an attached file]",
-    "input_audio": "[sound]",
-}
 _CHAT_PARTS = ("text", "image_url", "input_audio", "file", "refusal")
 _THINKING = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks")
 _SESSION_KEYS = ("session_id", "conversation_id", "thread_id", "id", "name")
@@ -40,99 +32,40 @@ _SET_ANEW = ("notes", "language", "task_type", "cuts", "description", "truncated
 """Fields of a fixture that a person wrote; they are given again where the import is written."""
 
 
-def content_of(value: Any, line: Line) -> Content:
-    """Return the texts and images of a text, a list of parts or nothing, in their order.
+def chat_draft(message: Json, line: Line) -> Draft | None:
+    """Return a chat message; None if it is none.
 
-    What is not carried over is said of the line.
+    Calls of the old form, and their results, know only the tool's name.
     """
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        return [as_text(value)]
-    pieces = (part if isinstance(part, str) else _piece(Json.of(part), line) for part in value)
-    return [piece for piece in pieces if piece is not None]
-
-
-def _piece(part: Json, line: Line) -> str | Image | None:
-    match part.text("type"):
-        case "text" | "input_text" | "output_text" | "summary_text":
-            return part.text("text")
-        case "image_url" | "input_image" | "computer_screenshot" | "image":
-            return image_at(part.text("image_url", "url") or part.first("image_url", "url"))
-        case "refusal":
-            return part.text("refusal")
-        case "reasoning" | "thinking" | "reasoning_text":
-            line.leave_out_thinking()
-        case kind if kind in _ATTACHED:
-            line.leave_out(label(kind), "attached files and sound are not carried over")
-            return _ATTACHED[kind]
-        case "encrypted_content":
-            line.leave_out("encrypted content", "it cannot be read")
-        case kind:
-            why = "unknown kind of content; its text, if any, is kept"
-            line.leave_out(f"part {label(kind)}", why)
-            return part.text("text") or None
-    return None
-
-
-class ChatMessages:
-    """Reads the chat messages of one conversation."""
-
-    def __init__(self) -> None:
-        self.by_place: list[Draft | None] = []
-        """The drafts of all messages read so far; None for one that could not be read."""
-        self._legacy: dict[str, list[str]] = defaultdict(list)
-        """Ids given to calls of the old form that wait for their result, by the tool's name."""
-        self._count = 0
-
-    def read(self, line: Line, message: Json) -> list[Draft]:
-        """Return the message that a line is; none if it is no message."""
-        draft = self.draft_of(line, message)
-        self.by_place.append(draft)
-        return [draft] if draft else []
-
-    def draft_of(self, line: Line, message: Json) -> Draft | None:
-        """Return a message; None if it is none."""
-        role, value = message.text("role"), message.at("content")
-        if role not in ROLES:
-            line.is_unknown(f"expected an object whose role is one of {', '.join(ROLES)}")
-            return None
-        if not isinstance(value, str | list | None):
-            line.is_unknown("expected content that is a text, a list of parts or null")
-            return None
-        draft = Draft(ROLES[role], content_of(value, line))
-        if role == "tool":
-            draft.call_id = message.text("tool_call_id")
-        elif role == "function":  # the old form knows only the tool's name
-            waiting = self._legacy[message.text("name")]
-            draft.call_id = waiting.pop(0) if waiting else ""
-        elif role == "user":
-            draft.injected = message.at("injected") is True
-        elif role == "assistant":
-            if any(message.get(key) for key in _THINKING):
-                line.leave_out_thinking()
-            draft.content.append(message.text("refusal"))
-            self._add_calls(draft, line, message)
-        return draft
-
-    def _add_calls(self, draft: Draft, line: Line, message: Json) -> None:
-        for value in message.entries("tool_calls"):
-            function, custom = value.entry("function"), value.entry("custom")
-            call_id = value.text("id") or self._new_id()
+    role, value = message.text("role"), message.at("content")
+    if role not in ROLES:
+        line.is_unknown(f"expected an object whose role is one of {', '.join(ROLES)}")
+        return None
+    if not isinstance(value, str | list | None):
+        line.is_unknown("expected content that is a text, a list of parts or null")
+        return None
+    draft = Draft(ROLES[role], content_of(value, line))
+    if draft.role == "tool":
+        draft.call_id = message.name("name" if role == "function" else "tool_call_id")
+    elif role == "user":
+        draft.injected = message.at("injected") is True
+    elif role == "assistant":
+        draft.content.append(message.text("refusal"))
+        for call in message.entries("tool_calls"):
+            function, custom = call.entry("function"), call.entry("custom")
             if function:
-                draft.call(call_id, function.text("name"), function.at("arguments"))
+                draft.call(call.name("id"), function.text("name"), function.at("arguments"))
             elif custom:
-                draft.call(call_id, custom.text("name"), {"input": custom.json("input")})
+                draft.call(call.name("id"), custom.text("name"), {"input": custom.json("input")})
             else:
                 line.leave_out("tool call", "expected an object with function or custom")
         legacy = message.entry("function_call")
         if legacy and not draft.calls:
-            draft.call(self._new_id(), legacy.text("name"), legacy.at("arguments"))
-            self._legacy[legacy.text("name")].append(draft.calls[0].id)
-
-    def _new_id(self) -> str:
-        self._count += 1
-        return f"call-{self._count}"
+            name = legacy.text("name")
+            draft.call(name, name, legacy.at("arguments"))
+    if any(message.get(key) for key in _THINKING):
+        line.leave_out_thinking()
+    return draft
 
 
 class ValueThread(Reader):
@@ -145,8 +78,8 @@ class ValueThread(Reader):
     """Whether each message has a line; the first value that can be read decides."""
     _begun = False
 
-    def is_frame(self, value: Any) -> bool:
-        """Return whether a value is an object that holds many messages."""
+    def frame_of(self, value: Any) -> Json | None:
+        """Return a value as an object that holds many messages; None if it is none."""
         raise NotImplementedError
 
     def take_frame(self, line: Line, frame: Json, value: Value) -> None:
@@ -157,23 +90,23 @@ class ValueThread(Reader):
         """Return what to call a message in counts."""
         return f"message:{label(entry.text('role'))}"
 
-    def read_all(self, value: Value, what: str, messages: list[Any]) -> None:
+    def read_all(self, value: Value, what: str, messages: list[Any], first: int = 0) -> None:
         """Take messages that a value holds."""
-        for number, message in enumerate(map(Json.of, messages), self.framed[2]):
+        for number, message in enumerate(map(Json.of, messages), first + self.framed[2]):
             place = f"{value.place}, {what} {number}"
             super().feed(Value(place, message, replaced=value.replaced))
 
     def feed(self, value: Value) -> None:
         """Take what a value holds: one message, a list of them, or an object around them."""
-        content, is_frame = value.value, self.is_frame(value.value)
+        frame = self.frame_of(value.value)
         if not value.problem and not self._begun:
-            self._begun, self.of_lines = True, not (is_frame or isinstance(content, list))
+            self._begun, self.of_lines = True, not (frame or isinstance(value.value, list))
             first = self.of_lines or value.place in ("document", "line 1")
             self.part = "" if first else value.place
-        if isinstance(content, list):
-            self.read_all(value, self.framed[1], content)
-        elif is_frame:
-            self.take_frame(self.enter_value(value, self.framed[0]), Json(content), value)
+        if frame:
+            self.take_frame(self.enter_value(value, self.framed[0]), frame, value)
+        elif isinstance(value.value, list):
+            self.read_all(value, self.framed[1], value.value)
         else:
             super().feed(value)
 
@@ -185,20 +118,20 @@ class ValueThread(Reader):
 
 class _Thread(ValueThread):
     format = "openai-chat"
-    expected = (
-        "expected OpenAI chat messages (an object with messages, a list, or one on each line), "
-        "found none"
-    )
 
     def __init__(self) -> None:
         super().__init__("OpenAI chat messages")
-        self._messages = ChatMessages()
+        self._by_place: list[Draft | None] = []
+        """The drafts of all messages read so far; None for one that could not be read."""
 
-    def is_frame(self, value: Any) -> bool:
-        return _is_frame(value)
+    def frame_of(self, value: Any) -> Json | None:
+        return Json(value) if _is_frame(value) else None
 
     def take(self, line: Line, entry: Json) -> None:
-        self.say(line, *self._messages.read(line, entry))
+        draft = chat_draft(entry, line)
+        self._by_place.append(draft)
+        if draft is not None:
+            self.say(line, draft)
 
     def take_frame(self, line: Line, frame: Json, value: Value) -> None:
         # A request may stand with its response.
@@ -210,25 +143,25 @@ class _Thread(ValueThread):
         self.context_length = frame.count("context_length") or None
         functions = [{"type": "function", "function": item} for item in frame.listed("functions")]
         self.take_tools([*frame.listed("tools"), *functions])
-        for key in _SET_ANEW:
-            if frame.get(key):
-                line.leave_out(key, "of a fixture; it is set anew where the import is written")
+        for key in filter(frame.get, _SET_ANEW):
+            line.leave_out(key, "of a fixture; it is set anew where the import is written")
         if earlier := frame.text("source", "origin"):
             self.origin = origin(self.origin, "from", earlier)
         for item in frame.entries("recorded_compactions"):
             self._recorded(line, item)
 
     def _recorded(self, line: Line, value: Json) -> None:
-        messages, cut = self._messages.by_place, value.count("cut")
+        """Take a compaction of a fixture; its state names messages by their place."""
+        messages, cut = self._by_place, value.count("cut")
         kinds: tuple[CompactionKind, ...] = get_args(CompactionKind)
         kind = next((known for known in kinds if known == value.get("kind", "summary")), None)
         if not cut or cut > len(messages) or kind is None:
             line.leave_out("recorded compaction", "its cut or kind is none that a fixture can have")
             return
-        reader, state = ChatMessages(), list[Draft | None]()
+        state: list[Draft | None] = []
         for item in value.listed("state"):
             if isinstance(item, dict):
-                state.append(reader.draft_of(Line(), Json(item)))
+                state.append(chat_draft(Json(item), Line()))
             elif isinstance(item, int) and 0 <= item < len(messages):
                 state.append(messages[item])  # a message of the conversation itself
         known = isinstance(value.at("state"), list)
@@ -288,4 +221,9 @@ def _recognise(source: SourceFile) -> str | None:
     return f"{seen} with role and content: {', '.join(sorted(roles))}"
 
 
-FORMAT = thread_format(_Thread, _recognise, _place)
+FORMAT = thread_format(
+    _Thread,
+    _recognise,
+    _place,
+    "OpenAI chat messages (an object with messages, a list, or one on each line)",
+)

@@ -19,16 +19,13 @@ from compression_eval.conversations.drafts import (
 from compression_eval.conversations.fields import Json, from_json, label, origin
 from compression_eval.conversations.readers.base import Format, Reader, prevails
 from compression_eval.conversations.readers.sqlite import (
-    LONGEST,
+    UNREADABLE,
     has_tables,
     is_database,
     opened,
-    short,
     stored_object,
-    tables,
 )
 from compression_eval.conversations.sources import SourceFile
-from compression_eval.errors import DataError
 
 _QUESTION = "What did we do so far?"
 """What OpenCode shows the model for the message that asked for a compaction."""
@@ -40,9 +37,8 @@ _SKIPPED = {
     "patch": "a list of the files that a step changed",
     "agent": "the name of the agent that the user chose",
     "retry": "a failed request that was tried again",
-    "unreadable": f"it is no JSON object, or longer than {LONGEST}",
+    "unreadable": UNREADABLE,
 }
-_UNREADABLE = Json(type="unreadable")
 
 
 class _Thread(Reader):
@@ -66,12 +62,12 @@ class _Thread(Reader):
 
     def message(self, info: Json, parts: list[Json], problem: str = "") -> None:
         """Enter a message and its parts, or why it cannot be read."""
-        enter, role, name = self.enter, info.text("role"), info.text("id")
+        role, name = info.text("role"), info.text("id")
         self._count += 1
         self.recognised = True
-        head = enter(f"message {self._count}", f"message:{label(role)}")
+        head = self.enter(f"message {self._count}", f"message:{label(role)}")
         lines = [
-            enter(f"{head.place}, part {number}", f"part:{label(part.text('type'))}")
+            self.enter(f"{head.place}, part {number}", f"part:{label(part.text('type'))}")
             for number, part in enumerate(parts, 1)
         ]
         self._starts.setdefault(name, len(self.drafts))
@@ -106,26 +102,21 @@ class _Thread(Reader):
             return
         typed, made = Draft("user"), Draft("user", injected=True)
         for part, line in zip(parts, lines, strict=True):
-            draft, content = typed, Content()
             match part.text("type"):
                 case "text" if part.at("ignored") is True:
                     line.skip("shown to the user only")
                 case "text":
-                    content = [part.text("text")]
-                    if part.at("synthetic") is True:
-                        draft = made
+                    draft = made if part.at("synthetic") is True else typed
+                    draft.content.append(part.text("text"))
                 case "file" if part.text("mime") in _TEXT_FILES:
                     line.skip("a file that was named; its text is a part of its own")
                 case "file":
-                    content = [_file(part)]
+                    typed.content.append(_file(part))
                 case "subtask":
-                    content = [part.text("prompt")]
+                    typed.content.append(part.text("prompt"))
                 case kind:
                     _skip_part(kind, line)
-            if content:
-                draft.content += content
-        drafts = [draft for draft in (typed, made) if draft.content] or [typed]
-        self.say(head, *drafts)
+        self.say(head, *([draft for draft in (typed, made) if draft.content] or [typed]))
 
     def _assistant(self, head: Line, lines: list[Line], info: Json, parts: list[Json]) -> None:
         kinds = {part.text("type") for part in parts} - {"step-start", "reasoning"}
@@ -143,16 +134,8 @@ class _Thread(Reader):
                     call_id, state = part.text("callID"), part.entry("state")
                     draft.call(call_id, part.text("tool"), state.at("input"))
                     self._pruned += "compacted" in state.entry("time")
-                    status, text = state.text("status"), state.text("output")
-                    if status == "error":
-                        stopped = state.at("metadata", "interrupted") is True
-                        text = state.text("metadata", "output") if stopped else ""
-                        text = text or state.text("error")
-                    if status in ("completed", "error"):
-                        items = state.listed("attachments")
-                        files = [_file(Json(item)) for item in items if isinstance(item, dict)]
-                        result = Draft("tool", [text, *files], call_id=call_id)
-                        results.append(line.became(result))
+                    if (shown := _outcome(state)) is not None:
+                        results.append(line.became(Draft("tool", shown, call_id=call_id)))
                 case "reasoning":
                     line.leave_out_thinking()
                     line.skip(NO_THINKING)
@@ -166,23 +149,21 @@ class _Thread(Reader):
         if not summary or info.entry("error"):
             _skip([head, *lines], "a compaction that failed")
             return
-        drafts = self.drafts
         asked = self._asked.get(info.text("parentID"), Json())
-        start = self._starts.get(asked.text("tail_start_id"), len(drafts))
+        start = self._starts.get(asked.text("tail_start_id"), len(self.drafts))
         made = [Draft("user", [_QUESTION], injected=True)] if asked else []
-        trigger = "" if not asked else "auto" if asked.at("auto") is True else "manual"
+        trigger = "auto" if asked.at("auto") is True else "manual"
         self._fresh = self.compact(
             summary,
-            [*drafts[start:], *made, Draft("assistant", [summary])],
-            trigger=trigger,
+            [*self.drafts[start:], *made, Draft("assistant", [summary])],
+            trigger=trigger if asked else "",
             tokens_before=self._tokens,
         )
 
     def _take_usage(self, info: Json) -> None:
         """Take how full the context was; the first count after a compaction is its outcome."""
         model = "/".join(filter(None, (info.text("providerID"), info.text("modelID"))))
-        if model:
-            self.models[origin(model)] += 1
+        self.models[origin(model)] += 1
         tokens = info.entry("tokens")
         cached = [tokens.count("cache", key) or 0 for key in ("read", "write")]
         if sent := (tokens.count("input") or 0) + sum(cached):
@@ -201,6 +182,20 @@ def _skip_part(kind: str, line: Line) -> None:
         line.skip(_SKIPPED[kind])
     else:
         line.is_unknown("a kind of part that OpenCode is not known to write")
+
+
+def _outcome(state: Json) -> Content | None:
+    """Return what the model was shown of a call; None if it had not ended."""
+    text = state.text("output")
+    match state.text("status"):
+        case "completed":
+            pass
+        case "error":
+            stopped = state.at("metadata", "interrupted") is True
+            text = (state.text("metadata", "output") if stopped else "") or state.text("error")
+        case _:
+            return None
+    return [text, *(_file(item) for item in state.entries("attachments") if item)]
 
 
 def _file(part: Json) -> str | Image:
@@ -222,9 +217,8 @@ def _is_whole(message: Json) -> bool:
 
 
 def _recognise(source: SourceFile) -> str | None:
-    if is_database(source):
-        found = "an SQLite database with the tables session, message and part"
-        return found if has_tables(source.path, ("session", "message", "part")) else None
+    if has_tables(source, ("session", "message", "part")):
+        return "an SQLite database with the tables session, message and part"
     if _is_export(Json.of(source.document)):
         return "an object with info, and messages of info and parts"
     return None
@@ -241,35 +235,21 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
             problem = "" if isinstance(value, dict) else "expected an object"
             thread.message(message.entry("info"), message.entries("parts"), problem)
         yield thread.finish()
-    else:
-        raise DataError(f"{source.path}: expected what opencode export writes, or opencode.db")
 
 
 def _database(path: Path) -> Iterator[Conversation]:
-    wanted = {
-        "session": set[str](),
-        "message": {"id", "session_id", "data"},
-        "part": {"id", "message_id", "data"},
-    }
+    messages = "SELECT id, data FROM message WHERE session_id IS ? ORDER BY time_created, id"
+    parts = "SELECT data FROM part WHERE message_id IS ? ORDER BY id"
     with opened(path) as connection:
-        there = tables(connection, path, "OpenCode", wanted)
-        optional = [name for name in ("parent_id", "version", "revert") if name in there["session"]]
-        order = "time_created, id" if "time_created" in there["message"] else "id"
-        data = short("data")
-        sessions = f"SELECT {', '.join(['id', *optional])} FROM session"  # noqa: S608
-        messages = f"SELECT id, {data} FROM message WHERE session_id IS ? ORDER BY {order}"  # noqa: S608
-        parts = f"SELECT {data} FROM part WHERE message_id IS ? ORDER BY id"  # noqa: S608
-        for session in map(dict, connection.execute(sessions).fetchall()):
+        for session in map(dict, connection.execute("SELECT * FROM session").fetchall()):
             thread = _Thread(Json({**session, "revert": from_json(session.get("revert"))}))
-            for row in connection.execute(messages, (session["id"],)):
-                info, problem = stored_object(row["data"])
-                if row["data"] is None:
-                    problem = f"the message is longer than {LONGEST}"
-                stored = connection.execute(parts, (row["id"],))
-                found = [stored_object(part["data"])[0] or _UNREADABLE for part in stored]
-                thread.message(Json({**info, "id": row["id"]}), found, problem)
+            for name, data in connection.execute(messages, (session["id"],)):
+                info, problem = stored_object(data)
+                rows = connection.execute(parts, (name,))
+                found = [stored_object(row[0])[0] or Json(type="unreadable") for row in rows]
+                thread.message(Json({**info, "id": name}), found, problem)
             if thread.recognised:
                 yield thread.finish()
 
 
-FORMAT = Format("opencode", _recognise, _read)
+FORMAT = Format("opencode", _recognise, _read, "what opencode export writes, or opencode.db")

@@ -5,27 +5,19 @@ They come as a line per event, as one list, or as a folder with a file per event
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
-from compression_eval.conversations.drafts import (
-    Content,
-    Conversation,
-    Draft,
-    Line,
-    image_at,
-)
+from compression_eval.conversations.drafts import Content, Conversation, Draft, Line
 from compression_eval.conversations.fields import Json, as_text, entries, label, origin
 from compression_eval.conversations.readers.base import (
     Format,
     Reader,
     Table,
     marked,
-    with_replaced,
     without_thinking,
 )
-from compression_eval.conversations.readers.openai import content_of as openai_content
+from compression_eval.conversations.readers.content import content_of
 from compression_eval.conversations.sources import SourceFile, Value, source_file
 from compression_eval.errors import DataError
 
@@ -38,8 +30,7 @@ _REASONING = (
 _EVENT_FILE = re.compile(r"event-(\d+)-[\w-]+\.json", re.ASCII)
 
 
-@dataclass(frozen=True)
-class _Seen:
+class _Seen(NamedTuple):
     event: str
     draft: Draft | None
     summary: bool = False
@@ -55,34 +46,18 @@ class _Events(Reader):
     key = "kind"
     lacks = ()
 
-    def __init__(self, product: str) -> None:
-        super().__init__(product)
-        self.view: list[_Seen] = []
-        """The events that the agent still sees, in order."""
-        self.trigger = ""
+    def __init__(self) -> None:
+        super().__init__("OpenHands SDK conversation (V1)")
+        self._view: list[_Seen] = []
+        """The events that the agent still sees, in order; all of them count in offsets."""
+        self._trigger = ""
         """Why the next condensation was asked for, in the agent's own word."""
-        self.turns: dict[str, Draft] = {}
+        self._turns: dict[str, Draft] = {}
         """The turn of each model reply."""
 
-    def see(self, event: Json, draft: Draft | None) -> None:
-        """Add an event to the view; one without a message still counts in offsets."""
-        self.view.append(_Seen(event.name("id"), draft))
-
-    def add(self, event: Json, line: Line, draft: Draft) -> None:
-        """Add the message of an event."""
+    def _add(self, event: Json, line: Line, draft: Draft) -> None:
         self.say(line, draft)
-        self.see(event, draft)
-
-    def add_to_turn(self, event: Json, line: Line, reply: str, content: Content) -> Draft:
-        """Return the turn of a model reply, opened with a content if there is none."""
-        if reply in self.turns:
-            self.see(event, self.turns[reply])
-            return self.turns[reply]
-        turn = Draft("assistant", content)
-        if reply:
-            self.turns[reply] = turn
-        self.add(event, line, turn)
-        return turn
+        self._view.append(_Seen(event.name("id"), draft))
 
     def condensation(self, _: Line, event: Json) -> None:
         """Record a condensation: events are forgotten, and a summary may stand for them.
@@ -91,27 +66,26 @@ class _Events(Reader):
         """
         forgotten = {str(name) for name in event.listed("forgotten_event_ids")}
         summary, offset = event.text("summary"), event.count("summary_offset")
-        before = [item.draft for item in self.view if item.draft is not None and not item.summary]
+        before = [item.draft for item in self._view if item.draft and not item.summary]
         # A summary replaces that of an earlier condensation.
-        self.view = [
+        self._view = [
             item
-            for item in self.view
+            for item in self._view
             if item.event not in forgotten and not (item.summary and summary)
         ]
         if summary and offset is not None:
-            self.view.insert(offset, _Seen("", Draft("user", [summary]), summary=True))
-        shown = dict.fromkeys(item.draft for item in self.view if item.draft is not None)
+            self._view.insert(offset, _Seen("", Draft("user", [summary]), summary=True))
+        shown = dict.fromkeys(item.draft for item in self._view if item.draft)
         self.compact(
             summary,
             [draft for draft in shown if draft.role != "system"],
             "summary" if summary else "clear",
             after=before[-1] if before else None,
-            trigger=self.trigger,
+            trigger=self._trigger,
         )
-        self.trigger = ""
+        self._trigger = ""
 
     def finish(self) -> Conversation:
-        """Return the conversation."""
         self.name_missing()
         return self
 
@@ -132,12 +106,11 @@ class _Events(Reader):
         if not draft.content:
             line.is_unknown("expected a text in the field system_prompt")
         elif first is None:
-            self.add(event, line, draft)
+            self._add(event, line, draft)
             self.take_tools(event.listed("tools"))
-        else:
-            self.say_system(line, draft, "another system prompt: the first one stands")
-            if first.content != draft.content:
-                self.caveat("the system prompt changed; the first one stands")
+        elif first.content != draft.content:
+            line.skip("another system prompt: the first one stands")
+            self.caveat("the system prompt changed; the first one stands")
 
     def message(self, line: Line, event: Json) -> None:
         said = event.entry("llm_message")
@@ -146,14 +119,14 @@ class _Events(Reader):
             line.is_unknown("expected an llm_message of role user or assistant")
             return
         extended = event.listed("extended_content")
-        draft = Draft("user", _content(said.at("content"), line) + _content(extended, line))
+        draft = Draft("user", content_of(said.at("content"), line) + content_of(extended, line))
         if role == "assistant":
             draft.role, draft.content = "assistant", without_thinking(draft.content, line)
             _leave_out_reasoning(said, line)
-        self.add(event, line, draft)
+        self._add(event, line, draft)
 
     def action(self, line: Line, event: Json) -> None:
-        call = event.entry("tool_call")
+        call, reply = event.entry("tool_call"), event.name("llm_response_id")
         call_id = call.name("id") or event.name("tool_call_id")
         name = call.text("name") or event.text("tool_name")
         if not call_id or not name:
@@ -163,9 +136,16 @@ class _Events(Reader):
         if arguments is None:
             arguments = _without_kind(event.entry("action"))
         _leave_out_reasoning(event, line)
-        content = _content(event.at("thought"), line)
-        turn = self.add_to_turn(event, line, event.name("llm_response_id"), [])
-        turn.content.extend(without_thinking(content, line))
+        content = without_thinking(content_of(event.at("thought"), line), line)
+        if reply in self._turns:
+            turn = self._turns[reply]
+            turn.content.extend(content)
+            self._view.append(_Seen(event.name("id"), turn))
+        else:
+            turn = Draft("assistant", content)
+            self._add(event, line, turn)
+        if reply:
+            self._turns[reply] = turn
         turn.call(call_id, name, arguments)
 
     def result(self, line: Line, event: Json) -> None:
@@ -176,16 +156,16 @@ class _Events(Reader):
                 content = [event.text("error")]
             case _:
                 seen = event.entry("observation")
-                content = _content(seen.get("content", seen.get("output")), line)
+                content = content_of(seen.get("content", seen.get("output")), line)
                 if not content and not {"content", "output"} & seen.keys():
                     content = [as_text(_without_kind(seen))]
-                content += _content(event.listed("extended_content"), line)
-        self.add(event, line, Draft("tool", content, call_id=event.name("tool_call_id")))
+                content += content_of(event.listed("extended_content"), line)
+        self._add(event, line, Draft("tool", content, call_id=event.name("tool_call_id")))
 
     def request(self, _: Line, event: Json) -> None:
         """Remember why the next condensation comes."""
         reason = label(event.text("reason"))
-        self.trigger = "requested" if reason in ("unnamed", "other") else reason
+        self._trigger = "requested" if reason in ("unnamed", "other") else reason
 
     kinds: ClassVar[Table] = {
         "SystemPromptEvent": system_prompt,
@@ -219,17 +199,6 @@ def _leave_out_reasoning(holder: Json, line: Line) -> None:
         line.leave_out_thinking()
 
 
-def _content(value: Any, line: Line) -> Content:
-    """Return texts and images in their order; an image may have several addresses."""
-    found: Content = []
-    for part in value if isinstance(value, list) else [value]:
-        if Json.of(part).text("type") == "image":
-            found.extend(image_at(as_text(url)) for url in Json.of(part).listed("image_urls"))
-        elif part is not None:
-            found.extend(openai_content([part], line))
-    return found
-
-
 def _values(source: SourceFile) -> Iterator[Value]:
     """Yield the events of a file, or, given the first file of a folder, of all its files."""
     if isinstance(source.document, list):
@@ -237,7 +206,8 @@ def _values(source: SourceFile) -> Iterator[Value]:
             yield Value(f"event {number}", event)
     elif not isinstance(source.document, dict):
         yield from source.values()
-    elif numbered := _event_files(source):
+    else:
+        numbered = _event_files(source) or [(1, source.path)]
         if numbered[0][1].name != source.path.name:
             raise DataError(
                 f"{source.path}: one event of a conversation; expected the first file of its "
@@ -245,8 +215,6 @@ def _values(source: SourceFile) -> Iterator[Value]:
             )
         for number, path in numbered:
             yield _event_of(path, f"event {number}")
-    else:
-        yield Value("event 1", source.document)
 
 
 def _event_of(path: Path, place: str) -> Value:
@@ -281,15 +249,16 @@ def _recognise(source: SourceFile) -> str | None:
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    events = _Events("OpenHands SDK conversation (V1)")
+    events = _Events()
     for value in _values(source):
         events.feed(value)
-    if not events.recognised:
-        raise DataError(
-            f"{source.path}: expected events of the OpenHands SDK, each with a kind such as "
-            "MessageEvent or ActionEvent, found none"
-        )
-    yield with_replaced(events.finish(), source)
+    if events.recognised:
+        yield events.finish()
 
 
-FORMAT = Format("openhands-events", _recognise, _read)
+FORMAT = Format(
+    "openhands-events",
+    _recognise,
+    _read,
+    "events of the OpenHands SDK, each with a kind such as MessageEvent or ActionEvent",
+)

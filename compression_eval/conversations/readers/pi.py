@@ -15,10 +15,10 @@ from compression_eval.conversations.readers.base import (
     Table,
     command_text,
     line_format,
-    mcp_content,
     summary_draft,
     without_thinking,
 )
+from compression_eval.conversations.readers.content import content_of
 from compression_eval.conversations.sources import SourceFile, Value
 from compression_eval.fixtures.models import NOT_RUN
 
@@ -26,7 +26,6 @@ from compression_eval.fixtures.models import NOT_RUN
 class _Session(Reader):
     format = "pi"
     subtype = ("message", "role")
-    expected = "expected lines of type session or message, found none"
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +34,6 @@ class _Session(Reader):
         """One for every value in the file, as old compactions count them."""
         self._by_id: dict[str, Node] = {}
         self._last: Node | None = None
-        self._caveats: list[str] = []
 
     def feed(self, value: Value) -> None:
         """Put an entry into the tree, and settle its line as if it were on the path."""
@@ -47,7 +45,7 @@ class _Session(Reader):
         if entry.text("type") != "session":
             parent, name = self._last, entry.name("parentId")
             if name and name not in self._by_id:
-                self._caveats.append("an entry follows one that is not in the file")
+                self.caveat("an entry follows one that is not in the file")
             elif "parentId" in entry:  # without ids an entry follows the one before
                 parent = self._by_id.get(name)
             self._numbered[-1] = self._last = Node(line, entry, parent)
@@ -60,9 +58,6 @@ class _Session(Reader):
 
     def message(self, line: Line, entry: Json) -> None:
         message = entry.entry("message")
-        if not isinstance(entry.at("message"), dict):
-            line.is_unknown("expected an object in its field message")
-            return
         self._say(_draft(message, line))
         if message.text("role") == "assistant" and not _failed(entry):
             names = (message.text("provider"), message.text("model"))
@@ -73,7 +68,7 @@ class _Session(Reader):
 
     def custom(self, line: Line, entry: Json) -> None:
         """Take what an extension said in the user's name."""
-        self._say(Draft("user", _content(entry, line), injected=True))
+        self._say(_draft(Json({**entry, "role": "custom"}), line))
 
     def _say(self, draft: Draft | None) -> None:
         if self._last is not None:
@@ -121,37 +116,33 @@ class _Session(Reader):
                         self.drafts.append(result)
                         self.added.add(result)
             elif node.entry.text("type") == "compaction":
-                self._compact(node, path[:position])
-        self.caveat(*self._caveats)
+                self._compact(node.entry, path[:position])
         return self
 
-    def _compact(self, node: Node, before: list[Node]) -> None:
-        entry, summary = node.entry, node.entry.text("summary")
-        number = entry.count("firstKeptEntryIndex")
+    def _compact(self, entry: Json, before: list[Node]) -> None:
+        summary, number = entry.text("summary"), entry.count("firstKeptEntryIndex")
         first = self._by_id.get(entry.name("firstKeptEntryId"))
         if number is not None:  # as old versions count
             first = self._numbered[number] if number < len(self._numbered) else None
         start = before.index(first) if first in before else len(before)
-        if start == len(before) and first is not node:
-            self._caveats.append("a compaction names a first kept entry that is not before it")
-        drafts = [known.draft for known in before if known.draft is not None]
+        if first is None:
+            self.caveat("a compaction names a first kept entry that is not in the file")
         kept = [known.draft for known in before[start:] if known.draft is not None]
         self.compact(
             summary,
             [summary_draft(summary), *kept],
-            after=drafts[-1] if drafts else None,
             trigger="extension" if entry.at("fromHook") is True else "",
             tokens_before=entry.count("tokensBefore"),
         )
 
 
 def _failed(entry: Json) -> bool:
-    """Whether the calls of a turn were not carried out."""
+    """Return whether the calls of a turn were not carried out."""
     return entry.text("message", "stopReason") in ("error", "aborted")
 
 
 def _content(message: Json, line: Line) -> Content:
-    return mcp_content(message.at("content"), line, ignored=("toolCall",))
+    return content_of(message.at("content"), line, ignored=("toolCall",))
 
 
 def _draft(message: Json, line: Line) -> Draft | None:
@@ -168,8 +159,7 @@ def _draft(message: Json, line: Line) -> Draft | None:
                 line.leave_out("error message", "it was shown to the user, not to the model")
             return draft
         case "toolResult":
-            result = _content(message, line)
-            return Draft("tool", result, call_id=message.name("toolCallId"))
+            return Draft("tool", _content(message, line), call_id=message.name("toolCallId"))
         case "bashExecution" if message.at("excludeFromContext") is True:
             line.skip("a command that the user ran without showing it to the model")
         case "bashExecution":
@@ -207,4 +197,4 @@ def _recognise(source: SourceFile) -> str | None:
     return None if foreign > own else seen
 
 
-FORMAT = line_format(_Session, _recognise)
+FORMAT = line_format(_Session, _recognise, "lines of type session or message")

@@ -14,12 +14,12 @@ from compression_eval.conversations.readers.base import (
     Format,
     Node,
     Reader,
+    feed_threads,
     sign,
     with_originals,
 )
 from compression_eval.conversations.readers.gemini_cli import content_of, parts_of, response_of
 from compression_eval.conversations.sources import SourceFile, Value
-from compression_eval.errors import DataError
 
 _SPEAKS = ("user", "assistant", "tool_result")
 _TYPED = ("", "mid_turn_user_message")
@@ -41,14 +41,16 @@ class _Session(Reader):
         self._records: list[Node] = []
         self._open: dict[str, list[str]] = defaultdict(list)
         """Ids of calls without a result, by the tool's name: old recordings name none."""
-        self._lost = False
 
     def take(self, line: Line, entry: Json) -> None:
         """Put a line into the tree; it is settled once the path is known."""
         name = entry.text("parentUuid")
         parent = self._by_id.get(name)
         if parent is None and name and self._records:
-            self._lost, parent = True, self._records[-1]
+            parent = self._records[-1]
+            self.caveat(
+                "a line follows one that is not in the file; the line before it was taken for it"
+            )
         self._records.append(Node(line, entry, parent))
         if name := entry.text("uuid"):
             self._by_id.setdefault(name, self._records[-1])
@@ -59,39 +61,29 @@ class _Session(Reader):
         for record in self._records:
             kind, line = record.entry.text("type"), record.line
             compresses = (kind, record.entry.text("subtype")) == ("system", "chat_compression")
-            if record not in path and kind in _SPEAKS:
-                line.leave(LEFT_BRANCH)
-            elif record not in path and compresses:
-                line.skip(LEFT_BRANCH)
-            elif kind in _SPEAKS:
+            if kind in _SPEAKS and record in path:
                 self._said(line, record.entry)
-            elif compresses:
+            elif kind in _SPEAKS:
+                line.leave(LEFT_BRANCH)
+            elif compresses and record in path:
                 self._compressed(line, record.entry)
             elif kind == "system":
-                line.skip("a record of the client, which the model does not see")
+                reason = "a record of the client, which the model does not see"
+                line.skip(LEFT_BRANCH if compresses else reason)
             else:
                 line.is_unknown("unknown kind")
-        super().finish()
         self.name_injected("Qwen Code (notices)")
-        if self._lost:
-            self.caveat(
-                "a line follows one that is not in the file; the line before it was taken for it"
-            )
-        return self
+        return super().finish()
 
     def _said(self, line: Line, entry: Json) -> None:
         kind = entry.text("type")
-        if not isinstance(entry.at("message"), dict):
-            line.is_unknown("expected the field message as an object")
-            return
         drafts = self._drafts(entry.entry("message"), line)
         injected = kind == "user" and entry.text("subtype") not in _TYPED
         for draft in drafts:
             draft.injected = injected and draft.role == "user"
         self.say(line, *drafts)
         self.models[origin(entry.text("model"))] += kind == "assistant"
-        limit = entry.count("contextWindowSize")
-        self.context_length = limit or self.context_length
+        self.context_length = entry.count("contextWindowSize") or self.context_length
         if "toolCallResult" in entry:
             line.leave_out("toolCallResult", "what the screen showed of a result")
 
@@ -133,17 +125,16 @@ class _Session(Reader):
         for content in line.objects(history, "content of the kept history"):
             drafts += self._drafts(content, line)
         self._open = waiting
-        state = with_originals(drafts, self)
-        known = set(self.drafts)
-        made = [draft for draft in state if draft not in known]
+        state = with_originals(drafts, self.drafts)
+        made = [draft for draft in state if draft not in set(self.drafts)]
         for draft in made:
             draft.injected = draft.role == "user"
         self.compact(
             next((draft.text for draft in made if draft.text), ""),
+            state or None,
             trigger=info.text("triggerReason"),
             tokens_before=info.count("originalTokenCount"),
             tokens_after=info.count("newTokenCount"),
-            state=state or None,
         )
 
 
@@ -159,27 +150,21 @@ def _recognise(source: SourceFile) -> str | None:
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
     sessions: dict[str, _Session] = {}
-    waiting: list[Value] = []
     recognised = False
-    for value in source.values():
+
+    def thread_of(value: Value) -> _Session:
+        nonlocal recognised
         entry = Json.of(value.value)
         recognised = recognised or _is_record(entry)
         side = entry.at("isSidechain") is True
         agent = (entry.text("agentId") or "side") if side else ""
-        waiting.append(value)
-        if value.problem and not sessions:
-            continue  # it stands in the account of whoever comes first
         if agent not in sessions:
             sessions[agent] = _Session(entry, f"agent-{agent}" if agent else "")
-        while waiting:
-            sessions[agent].feed(waiting.pop(0))
-    if not recognised:
-        raise DataError(
-            f"{source.path}: expected records of Qwen Code with uuid, sessionId and a message in "
-            "parts, found none"
-        )
-    for session in sessions.values():
+        return sessions[agent]
+
+    feed_threads(source.values(), thread_of)
+    for session in sessions.values() if recognised else ():
         yield session.finish()
 
 
-FORMAT = Format("qwen-code", _recognise, _read)
+FORMAT = Format("qwen-code", _recognise, _read, "records of Qwen Code with a message in parts")

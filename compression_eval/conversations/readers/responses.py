@@ -17,7 +17,8 @@ from compression_eval.conversations.drafts import (
 )
 from compression_eval.conversations.fields import Json, as_text, entries, label, tool_definitions
 from compression_eval.conversations.readers.base import Place, Reader, thread_format
-from compression_eval.conversations.readers.openai import ROLES, ValueThread, content_of
+from compression_eval.conversations.readers.content import content_of
+from compression_eval.conversations.readers.openai import ROLES, ValueThread
 from compression_eval.conversations.sources import SourceFile, Value
 
 _ROLES = {name: role for name, role in ROLES.items() if role != "tool"}
@@ -55,11 +56,11 @@ _SKIPPED = {
     "mcp_approval_request": "a question to the user whether a tool may run",
     "mcp_approval_response": "the user's permission to run a tool",
     "compaction_trigger": "a request to compact, not part of the conversation",
+    "item_reference": "refers to an item that is not in the file",
 }
-KINDS = frozenset({"message", "agent_message", *_CALLS, *_RESULTS, *COMPACTIONS, *_SKIPPED})
-"""Types of items that are known."""
-_CLEAR_MARKS = KINDS - {"message", "agent_message", "compaction"}
+_CLEAR_MARKS = {*_CALLS, *_RESULTS, *COMPACTIONS, *_SKIPPED} - {"compaction", "item_reference"}
 """Types that no other format uses for its lines or blocks."""
+_KINDS = _CLEAR_MARKS | {"message", "agent_message", "compaction", "item_reference"}
 
 
 def is_item(value: Any) -> bool:
@@ -67,7 +68,7 @@ def is_item(value: Any) -> bool:
     item = Json.of(value)
     if item.at("type") is None:
         return item.text("role") in _ROLES and "content" in item
-    return item.text("type") in (*KINDS, "item_reference")
+    return item.text("type") in _KINDS
 
 
 def item_name(item: Json) -> str:
@@ -88,10 +89,6 @@ class ItemReader(Reader):
 
     def __init__(self, origin: str = "") -> None:
         super().__init__(origin)
-        self.callers: dict[str, Draft] = {}
-        """The assistant turn that made a call, by the call's id."""
-        self.results: dict[str, Draft] = {}
-        """The result of a call, by the call's id."""
         self._turn: Draft | None = None
         self._only_hosted = False
         self._calls = 0
@@ -118,16 +115,12 @@ class ItemReader(Reader):
         if kind in _CALLS:
             return self._call(line, item, kind)
         if kind in _RESULTS:
-            draft = self.add(line, _result(item, kind, line))
-            self.results[draft.call_id or ""] = draft
-            return draft
+            result = Draft("tool", _result(item, line), call_id=item.first("call_id", "id"))
+            return self.add(line, result)
         if kind in COMPACTIONS:
             self.close_turn()
             self.compact()
             line.leave_out("encrypted content", "it cannot be read")
-        elif kind == "item_reference":
-            self.caveat("an item is only referred to, it is not in the file")
-            line.skip("refers to an item that is not in the file")
         elif kind in _SKIPPED:
             line.skip(_SKIPPED[kind])
         else:
@@ -136,11 +129,8 @@ class ItemReader(Reader):
 
     def _message(self, line: Line, item: Json) -> Draft | None:
         role = _ROLES.get(item.text("role"))
-        if role is None:
-            line.is_unknown("a message whose role is none of user, assistant, system, developer")
-            return None
-        if not isinstance(item.at("content"), str | list | None):
-            line.is_unknown("a message whose content is neither a text nor a list")
+        if role is None or not isinstance(item.at("content"), str | list | None):
+            line.is_unknown("a message without a known role, or without content")
             return None
         content = content_of(item.at("content"), line)
         if role != "assistant":
@@ -164,11 +154,8 @@ class ItemReader(Reader):
         self._calls += 1
         name, *keys = _CALLS[kind]
         given: Any = item.at(keys[0])
-        if kind == "mcp_call":
-            server, name = item.text("server_label"), item.text("name")
-            name = f"{server}__{name}" if server else name
-        elif not name:
-            name, space = item.text("name"), item.text("namespace")
+        if not name:
+            space, name = item.first("server_label", "namespace"), item.text("name")
             name = f"{space}{'__' if space and space[-1] not in '_./' else ''}{name}"
         if kind == "custom_tool_call":
             given = {"input": item.json("input")}
@@ -176,29 +163,23 @@ class ItemReader(Reader):
             given = {key: item[key] for key in keys if item.at(key) is not None}
         call_id = item.first("call_id", "id") or f"{name or 'call'}-{self._calls}"
         draft.call(call_id, name, given)
-        self.callers[call_id] = draft
         if kind not in _HOSTED:
             self._only_hosted = False
         elif content := [part for part in _own_result(item, kind) if part]:
-            self.results[call_id] = Draft("tool", content, call_id=call_id)
-            self.say(line, self.results[call_id])
+            self.say(line, Draft("tool", content, call_id=call_id))
         return draft
 
 
-def _result(item: Json, kind: str, line: Line) -> Draft:
-    """Return the result that an item holds; without an id it answers no call."""
-    value = item.at("output")
-    if kind == "tool_search_output":
-        content: Content = [as_text(item.listed("tools"))]
-    elif isinstance(value, dict) and "content" in value:  # in old files
-        content = content_of(value["content"], line)
-    elif item.text("output", "type") == "computer_screenshot":
-        content = content_of([value], line)
-    elif any("stdout" in part for part in item.entries("output")):
-        content = [as_text(value)]
-    else:
-        content = content_of(value, line)
-    return Draft("tool", content, call_id=item.first("call_id", "id"))
+def _result(item: Json, line: Line) -> Content:
+    """Return the result that an item holds."""
+    value = item.at("tools" if item.text("type") == "tool_search_output" else "output")
+    if isinstance(value, dict) and "content" in value:  # in old files
+        return content_of(value["content"], line)
+    if item.text("output", "type") == "computer_screenshot":
+        return content_of([value], line)
+    if item.at("tools") is value or any("stdout" in part for part in item.entries("output")):
+        return [as_text(value)]
+    return content_of(value if isinstance(value, list) else as_text(value), line)
 
 
 def _own_result(item: Json, kind: str) -> Content:
@@ -219,10 +200,6 @@ def _own_result(item: Json, kind: str) -> Content:
 
 
 class _Thread(ItemReader, ValueThread):
-    expected = (
-        "expected items of OpenAI's Responses API (a list, input and output, or one on each "
-        "line), found none"
-    )
     framed = ("request", "item", 1)
     response = ""
     """Id of the last response; the request that names it goes on from there."""
@@ -231,13 +208,15 @@ class _Thread(ItemReader, ValueThread):
     def __init__(self) -> None:
         super().__init__("OpenAI Responses")
 
-    def is_frame(self, value: Any) -> bool:
-        return _is_request(value)
+    def frame_of(self, value: Any) -> Json | None:
+        return Json(value) if _is_request(value) else None
 
     def name_of(self, entry: Json) -> str:
         return item_name(entry)
 
     def take(self, line: Line, entry: Json) -> None:
+        if entry.text("type") == "item_reference":
+            self.caveat("an item is only referred to, it is not in the file")
         self.read_item(line, entry)
 
     def take_frame(self, line: Line, frame: Json, value: Value) -> None:
@@ -266,10 +245,9 @@ class _Thread(ItemReader, ValueThread):
         self.response = frame.text("id")
 
     def finish(self) -> Conversation:
-        super().finish()
         if self.compactions:
             self.caveat("the summary of a compaction cannot be read")
-        return self
+        return super().finish()
 
 
 def _inputs(request: Json) -> list[Any]:
@@ -322,4 +300,9 @@ def _recognise(source: SourceFile) -> str | None:
     return f"{where}: {', '.join(sorted(marks)[:4])}" if marks else None
 
 
-FORMAT = thread_format(_Thread, _recognise, _place)
+FORMAT = thread_format(
+    _Thread,
+    _recognise,
+    _place,
+    "items of OpenAI's Responses API (a list, input and output, or one on each line)",
+)

@@ -11,25 +11,20 @@ holds one.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from compression_eval.conversations.drafts import (
-    NO_TOOLS,
-    Conversation,
-    Draft,
-    Line,
-)
+from compression_eval.conversations.drafts import NO_TOOLS, Conversation, Draft, Line
 from compression_eval.conversations.fields import Json, entries, from_json, label, origin
 from compression_eval.conversations.readers.base import (
     TEXT_ACTIONS,
     Format,
     Reader,
-    document_of,
     sign,
-    with_replaced,
     without_thinking,
 )
-from compression_eval.conversations.readers.openai import content_of
+from compression_eval.conversations.readers.content import content_of
+from compression_eval.conversations.readers.openai import chat_draft
 from compression_eval.conversations.sources import SourceFile, Value
 
 _FENCES = ("```mswea_bash_command", "```bash")
@@ -46,30 +41,18 @@ class _Run(Reader):
     demonstrated = 0
 
     def name_of(self, entry: Json) -> str:
-        return label(entry.first("message_type", "role"))
+        return label(entry.first("message_type", "role", "type", "object"))
 
     def take(self, line: Line, entry: Json) -> None:
-        content = content_of(entry.at("content"), line)
-        if entry.at("thinking_blocks") or entry.at("reasoning_content"):
-            line.leave_out_thinking()
-        match entry.text("role"):
-            case "system" | "user" as role:
-                self.say(line, Draft("user" if role == "user" else "system", content))
-            case "assistant":
-                draft = Draft("assistant")
-                for call in entry.entries("tool_calls"):
-                    if function := call.entry("function"):
-                        draft.call(call.name("id"), function.text("name"), function.at("arguments"))
-                    else:
-                        line.leave_out("tool call", "expected a call of a function")
-                draft.content = without_thinking(content, line)
-                self.say(line, draft)
-            case "tool":  # one message may answer several calls
-                names = [str(name) for name in entry.listed("tool_call_ids")]
-                for name in names or [entry.name("tool_call_id")]:
-                    self.say(line, Draft("tool", list(content), call_id=name))
-            case _:
-                line.is_unknown("unknown role")
+        draft = chat_draft(entry, line)
+        if draft is None:
+            return
+        if draft.role == "assistant":
+            draft.content = without_thinking(draft.content, line)
+        # One message may answer several calls.
+        names = entry.listed("tool_call_ids") if draft.role == "tool" else []
+        answers = [replace(draft, content=list(draft.content), call_id=str(n)) for n in names]
+        self.say(line, *(answers or [draft]))
         self.demonstrated += bool(entry.at("is_demo"))
         self.acts = self.acts or bool(entry.text("action").strip())
 
@@ -98,12 +81,12 @@ def _recognise(source: SourceFile) -> str | None:
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    expected = "a SWE-agent trajectory: an object with trajectory and history"
-    document = Json(document_of(source, expected, lambda it: _is_trajectory(Json.of(it))))
+    document = Json.of(source.document)
     settings = document.at("replay_config")
     settings = Json.of(from_json(settings) if isinstance(settings, str) else settings)
     runs: dict[str, _Run] = {}
-    for number, message in enumerate(document["history"], 1):
+    history = document["history"] if _is_trajectory(document) else []
+    for number, message in enumerate(history, 1):
         agent = Json.of(message).text("agent") or next(iter(runs), "")
         if agent not in runs:
             session = settings.name("problem_statement", "id")
@@ -112,19 +95,18 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
         runs[agent].feed(Value(f"history {number}", message))
     for run in runs.values():
         run.model = origin(settings.text("agent", "model", "name"))
-        yield with_replaced(run.finish(), source)
+        yield run.finish()
 
 
-FORMAT = Format("swe-agent", _recognise, _read)
+FORMAT = Format(
+    "swe-agent", _recognise, _read, "a SWE-agent trajectory: an object with trajectory and history"
+)
 
 
 class _MiniRun(_Run):
     """A trajectory of mini-swe-agent; messages may be in the form of the Responses API."""
 
     format = "mini-swe-agent"
-
-    def name_of(self, entry: Json) -> str:
-        return label(entry.first("role", "type", "object"))
 
     def take(self, line: Line, entry: Json) -> None:
         if entry.text("object") == "response":
@@ -157,47 +139,39 @@ def _mini_messages(document: Any) -> list[Any]:
     return document if isinstance(document, list) else Json.of(document).listed("messages")
 
 
-def _is_mini(document: Any) -> bool:
-    """Tell whether an object says of itself that it is a trajectory of mini-swe-agent."""
-    named = Json.of(document).text("trajectory_format").startswith("mini-swe-agent")
-    return named or bool(Json.of(document).text("info", "mini_version"))
-
-
-def _has_fences(messages: list[Any]) -> bool:
-    said = [m.text("content") for m in entries(messages) if m.text("role") == "assistant"]
-    return any(fence in text for text in said for fence in _FENCES)
-
-
-def _is_readable(document: Any) -> bool:
-    messages = _mini_messages(document)
-    roles = {message.text("role") for message in entries(messages)}
-    known = _is_mini(document) or _has_fences(messages)
-    return known and bool(roles & {"system", "user", "assistant"})
-
-
-def _recognise_mini(source: SourceFile) -> str | None:
-    document = source.document
-    if _is_mini(document) and _mini_messages(document):
+def _mini_sign(document: Any) -> str | None:
+    """Return what was seen of mini-swe-agent: its name, or commands with their return codes."""
+    head, messages = Json.of(document), entries(_mini_messages(document))
+    named = head.text("trajectory_format").startswith("mini-swe-agent")
+    if messages and (named or head.text("info", "mini_version")):
         return "a JSON object of mini-swe-agent with messages"
-    users = [message for message in entries(document) if message.text("role") == "user"]
-    results = any(message.text("content").startswith(_RESULTS) for message in users)
-    if results and _has_fences(document):
+    results = sign(messages, lambda each: each.text("content").startswith(_RESULTS), "results")
+    if isinstance(document, list) and results and _has_fences(messages):
         return "a list of messages with commands in fenced blocks and their return codes"
     return None
 
 
+def _has_fences(messages: list[Json]) -> bool:
+    said = [each.text("content") for each in messages if each.text("role") == "assistant"]
+    return any(fence in text for text in said for fence in _FENCES)
+
+
 def _read_mini(source: SourceFile) -> Iterator[Conversation]:
-    expected = (
-        "a mini-swe-agent trajectory: a list of messages, or an object with messages and info"
-    )
-    document = document_of(source, expected, _is_readable)
-    head, messages = Json.of(document), _mini_messages(document)
+    head, messages = Json.of(source.document), _mini_messages(source.document)
+    acts = _has_fences(entries(messages))
+    if not acts and _mini_sign(source.document) is None:
+        return
     product = origin("mini-swe-agent", head.text("info", "mini_version"))
     run = _MiniRun(product, head.name("instance_id"))
     run.model = origin(head.text("info", "config", "model", "model_name"))
     run.feed_all("message", messages, 1)
-    run.acts, run.demonstrated = _has_fences(messages), 0
-    yield with_replaced(run.finish(), source)
+    run.acts, run.demonstrated = acts, 0
+    yield run.finish()
 
 
-MINI_FORMAT = Format("mini-swe-agent", _recognise_mini, _read_mini)
+MINI_FORMAT = Format(
+    "mini-swe-agent",
+    lambda source: _mini_sign(source.document),
+    _read_mini,
+    "a mini-swe-agent trajectory: a list of messages, or an object with messages and info",
+)

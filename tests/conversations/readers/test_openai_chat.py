@@ -75,24 +75,16 @@ def test_conversations_on_lines_are_each_their_own(tmp_path: Path) -> None:
     assert len({item.fixture.name for item in built}) == 3
 
 
-def test_calls_of_the_old_form_are_paired_by_name_and_order(tmp_path: Path) -> None:
-    chat = [
-        {"role": "user", "content": "Go"},
-        {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}},
-        {"role": "function", "name": "ls", "content": "a.py"},
-        {
-            "role": "assistant",
-            "content": None,
-            "function_call": {"name": "ls", "arguments": '{"d": 1}'},
-        },
-        {"role": "function", "name": "ls", "content": "b.py"},
-        {"role": "function", "name": "ls", "content": "nobody asked"},
-    ]
+def test_calls_of_the_old_form_are_paired_by_name(tmp_path: Path) -> None:
+    chat: list[dict[str, Any]] = [{"role": "user", "content": "Go"}]
+    for given, text in (("{}", "a.py"), ('{"d": 1}', "b.py")):
+        made = {"name": "ls", "arguments": given}
+        chat.append({"role": "assistant", "content": None, "function_call": made})
+        chat.append({"role": "function", "name": "ls", "content": text})
+    chat.append({"role": "function", "name": "ls", "content": "nobody asked"})
     built = read_one(FORMAT, json_file(tmp_path / "x.json", chat))
-    assert calls(built) == [("call-1", "ls", {}), ("call-2", "ls", {"d": 1})]
-    assert results(built) == [("call-1", "a.py"), ("call-2", "b.py")]
-    both = json_file(tmp_path / "y.json", [chat[0], chat[1], chat[3], chat[2], chat[4]])
-    assert results(read_one(FORMAT, both)) == [("call-1", "a.py"), ("call-2", "b.py")]
+    assert calls(built) == [("ls", "ls", {}), ("ls-2", "ls", {"d": 1})]
+    assert results(built) == [("ls", "a.py"), ("ls-2", "b.py")]
 
 
 def test_a_fixture_comes_back_as_it_was(tmp_path: Path) -> None:
