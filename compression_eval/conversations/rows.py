@@ -54,6 +54,10 @@ class _Row(SourceFile):
     def document(self) -> Any:
         return self.row.value
 
+    @property
+    def document_replaced(self) -> bool:
+        return False  # the row itself says so
+
     def values(self) -> Iterator[Value]:
         yield self.row
 
