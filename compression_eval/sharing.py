@@ -32,9 +32,6 @@ logger = logging.getLogger(__name__)
 STATES_FOLDER = "compression_states"
 """Folder beside the logs; one folder for each logical run in it."""
 
-MAX_INTERRUPTIONS = 3
-"""After so many owners were cancelled or ran into a limit, the state counts as failed."""
-
 MAX_WAIT_SECONDS = 10.0
 """How long others let a first call go ahead. Providers have a prefix in their cache once the first
 reply has begun, so a call that takes longer than this has filled the cache or is in trouble."""
@@ -145,15 +142,10 @@ class SharedError(Exception):
     """Another sample's computation of a state ended with an error unrelated to the state."""
 
 
-class InterruptedStateError(Exception):
-    """A state is missing because its owners kept being interrupted."""
-
-
 @dataclass
 class _Slot:
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     state: State | None = None
-    interruptions: int = 0
     attempts: int = 0
     """Number of ended computations."""
     error: Exception | None = None
@@ -192,21 +184,13 @@ class SharedStates:
             if kept := await anyio.to_thread.run_sync(_kept_state, run, key):
                 slot.state = kept
                 return kept, False
-            if slot.interruptions >= MAX_INTERRUPTIONS:
-                raise InterruptedStateError(
-                    f"the compression was interrupted {slot.interruptions} times"
-                )
             slot.error = None
             try:
                 slot.state = state = await compute()
             except LimitExceededError:
-                slot.interruptions += 1
                 raise
             except Exception as error:
                 slot.error = error
-                raise
-            except BaseException:
-                slot.interruptions += 1
                 raise
             finally:
                 slot.attempts += 1

@@ -28,11 +28,7 @@ from compression_eval.record import (
     render_messages,
     write_record,
 )
-from compression_eval.sharing import (
-    InterruptedStateError,
-    SharedStates,
-    prefix_first,
-)
+from compression_eval.sharing import SharedStates, prefix_first
 from compression_eval.text.markdown import escaped
 
 
@@ -131,18 +127,7 @@ async def shared_state(
             transcript().info(_overview(state), source="compression")
         return state
 
-    try:
-        return await shared.get(f"{conversation}\n{replicate}", compute)
-    except InterruptedStateError as error:
-        failed = State(
-            state_id=f"interrupted-{replicate}",
-            fixture=job.fixture.name,
-            cut=job.cut,
-            replicate=replicate,
-            status="aborted",
-            failure=str(error),
-        )
-        return failed, False
+    return await shared.get(f"{conversation}\n{replicate}", compute)
 
 
 def state_record(

@@ -189,7 +189,8 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
         named = [".".join(map(str, detail["loc"])) for detail in details]
         known = list(found.arguments.model_fields)
         problems = "; ".join(
-            f"it takes no {name}{did_you_mean(name, known)}{_spaced(name)}"
+            f"it takes no {name}{did_you_mean(name, known)}"
+            + " (YAML wants a space after the colon)" * (":" in name)
             if detail["type"] == "extra_forbidden"
             else f"{name}: {detail['msg'].removeprefix('Value error, ')}"
             for name, detail in zip(named, details, strict=True)
@@ -199,11 +200,6 @@ def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> Co
             f"(arguments it takes: {', '.join(known) or 'none'})"
         ) from error
     return spec
-
-
-def _spaced(name: str) -> str:
-    """Return a hint where YAML took ``name:value`` for a name."""
-    return " (YAML wants a space after the colon)" if ":" in name else ""
 
 
 def source_digest(spec: CompressorSpec) -> str | None:

@@ -8,7 +8,7 @@ job.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ContentData
 
@@ -107,37 +107,29 @@ def structural_problem(
         before: The input; without it the last user message is not checked, and no later system
             message is allowed.
     """
-    return next(_structural_problems(split_system(messages)[1], before), None)
-
-
-def _structural_problems(
-    body: Sequence[ChatMessage], before: Sequence[ChatMessage]
-) -> Iterator[str]:
+    body = split_system(messages)[1]
     opening = body[0].content if body else ""
     is_block = isinstance(opening, list) and isinstance(next(iter(opening), None), ContentData)
     if body and body[0].role != "user" and not is_block:
-        yield f"the first message after the system prompt is from the {body[0].role}, not the user"
+        return f"the first message after the system prompt is from the {body[0].role}, not the user"
     late = iter([message.id for message in split_system(before)[1] if message.role == "system"])
     for position, message in enumerate(body):
         # Searching an iterator uses it up as far as the match, so this holds the order, too.
         if message.role == "system" and message.id not in late:
-            yield f"a system message stands in the middle (position {position})"
+            return f"a system message stands in the middle (position {position})"
         # Commands often print nothing, and every provider accepts an empty result.
         plain = message.role != "tool" and isinstance(message.content, str)
         if plain and not message_text(message).strip():
-            yield f"an empty {message.role} message (position {position})"
+            return f"an empty {message.role} message (position {position})"
     for first, *results in groups(body):
         if first.role == "tool":
-            yield f"a tool result without its call ({first.tool_call_id})"
+            return f"a tool result without its call ({first.tool_call_id})"
         calls = first.tool_calls if isinstance(first, ChatMessageAssistant) else None
         answered = {message.tool_call_id for message in results if message.role == "tool"}
-        yield from (
-            f"a tool call without its result ({call.id})"
-            for call in calls or ()
-            if call.id not in answered
-        )
-    if _request_lost(before, body):
-        yield "the last user message is gone, and nothing was written in its place"
+        if lost := [call.id for call in calls or () if call.id not in answered]:
+            return f"a tool call without its result ({lost[0]})"
+    lost_request = "the last user message is gone, and nothing was written in its place"
+    return lost_request if _request_lost(before, body) else None
 
 
 def _request_lost(before: Sequence[ChatMessage], body: Sequence[ChatMessage]) -> bool:

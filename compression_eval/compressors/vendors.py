@@ -113,24 +113,19 @@ def _require(provider: str, compressing: Model) -> None:
         raise CompressionError("unsupported", f"{compressing} is not a model of {provider}")
 
 
-def _require_to_answer(provider: str, compressing: Model) -> Model | None:
-    """Raise unless the answering model, which is returned, can read this provider's compaction."""
+def _require_to_answer(provider: str, compressing: Model) -> None:
+    """Raise unless the answering model can read this provider's compaction."""
     _require(provider, compressing)
     try:
         answering = get_model()
     except ValueError:  # outside of an eval it is not known
-        return None
+        return
     if not str(answering).startswith((f"{provider}/", "none/")):
-        raise CompressionError(
-            "unsupported",
-            f"only the vendor of {compressing} can read this state, but {answering} is to answer",
+        reason = (
+            f"only the vendor of {compressing} can read this state, but {answering} is to answer"
         )
-    return answering
-
-
-def _require_responses(compressing: Model) -> None:
-    answering = _require_to_answer("openai", compressing)
-    if answering and getattr(answering.api, "responses_api", True) is False:
+        raise CompressionError("unsupported", reason)
+    if getattr(answering.api, "responses_api", True) is False:
         raise CompressionError(
             "unsupported",
             f"{answering} answers through the chat interface, which knows no compaction items "
@@ -143,7 +138,7 @@ class OpenAICompaction(Strategy):
     """Replace a conversation by the items that OpenAI's compaction endpoint returns."""
 
     summary = "OpenAI's /responses/compact: user messages and one encrypted item"
-    check_model: ClassVar[Any] = staticmethod(_require_responses)
+    check_model: ClassVar[Any] = staticmethod(partial(_require_to_answer, "openai"))
     readable = False
     preserve_prefix = False  # the endpoint returns the user messages itself
 
@@ -156,7 +151,7 @@ class OpenAICompaction(Strategy):
             CompressionError: ``unsupported`` without such an endpoint, ``empty`` for an item
                 without content, ``error`` without one item whose size is known.
         """
-        _require_responses(model)
+        type(self).check_model(model)
         returned, usage = await _compacted(model, messages, tools)
         item, metadata = _the_block(returned)
         if not metadata.get("encrypted_content"):

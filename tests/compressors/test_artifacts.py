@@ -5,14 +5,6 @@ from typing import Any
 
 import anyio
 import pytest
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageTool,
-    ChatMessageUser,
-)
-from inspect_ai.tool import ToolCall
 
 from compression_eval.compressors.anchored import AnchoredCompaction
 from compression_eval.compressors.artifacts import ArtifactIndexCompaction
@@ -128,18 +120,6 @@ def test_the_second_cycle_merges_and_the_summariser_never_sees_the_index() -> No
         assert text.count("Files of this session") == 1
         fed = "\n".join(message.text for call in asked for message in call)
         assert "Files of this session" not in fed
-
-
-def conversation() -> list[ChatMessage]:
-    calls = [
-        ToolCall(id=str(n), function="bash", arguments={"command": f"cat f{n}.py"})
-        for n in range(3)
-    ]
-    messages: list[ChatMessage] = [ChatMessageSystem(content="sys"), ChatMessageUser(content="go")]
-    for call in calls:
-        messages.append(ChatMessageAssistant(content="", tool_calls=[call]))
-        messages.append(ChatMessageTool(content="x", tool_call_id=call.id))
-    return messages
 
 
 @pytest.mark.parametrize("name", ["anchored", "regenerative", "tail"])

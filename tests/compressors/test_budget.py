@@ -133,45 +133,24 @@ def test_targets_that_cannot_be_met_cost_no_model_call() -> None:
         assert "target_tokens (10) is too small" in state.failure
 
 
-# Ten tokens a message, four of them the frame that the counter adds; a call has three more.
-SIX = "one two three four five six"
-
-
-def call(identifier: str) -> ChatMessageAssistant:
-    return ChatMessageAssistant(
-        content=SIX, tool_calls=[ToolCall(id=identifier, function="f", arguments={})]
-    )
-
-
-def result(identifier: str) -> ChatMessageTool:
-    return ChatMessageTool(content=SIX, tool_call_id=identifier)
-
-
-def talk() -> list[ChatMessage]:
-    return [
-        ChatMessageSystem(content=SIX),
-        ChatMessageUser(content=SIX),
-        call("a"),
-        result("a"),
-        ChatMessageUser(content=SIX),
-        call("b"),
-        result("b"),
-        ChatMessageAssistant(content=SIX),
-        ChatMessageUser(content=SIX),
-    ]
+CALL = ChatMessageAssistant(
+    content="Look.", tool_calls=[ToolCall(id="a", function="f", arguments={})]
+)
+RESULT = ChatMessageTool(content="Found.", tool_call_id="a")
+OTHER = ChatMessageTool(content="Found.", tool_call_id="b")
+SYSTEM, USER = ChatMessageSystem(content="Be brief."), ChatMessageUser(content="Go on.")
 
 
 @pytest.mark.parametrize(
     ("messages", "problem"),
     [
-        (talk(), None),
-        (talk()[:1], None),
-        ([*talk()[:2], *talk()[3:]], "tool result without its call"),
-        ([*talk()[:3], *talk()[4:]], "tool call without its result"),
-        ([talk()[0], *talk()[2:]], "not the user"),
-        ([*talk(), ChatMessageUser(content="  ")], "empty user message"),
-        ([*talk(), ChatMessageSystem(content="late")], "system message stands in the middle"),
-        ([*talk(), call("c"), result("d")], "tool"),
+        ([SYSTEM, USER, CALL, RESULT, USER], None),
+        ([SYSTEM, USER, RESULT, USER], "tool result without its call"),
+        ([SYSTEM, USER, CALL, USER], "tool call without its result"),
+        ([SYSTEM, CALL, RESULT, USER], "not the user"),
+        ([SYSTEM, USER, ChatMessageUser(content="  ")], "empty user message"),
+        ([SYSTEM, USER, SYSTEM], "system message stands in the middle"),
+        ([SYSTEM, USER, CALL, OTHER], "tool"),
     ],
 )
 def test_structural_problem(messages: list[ChatMessage], problem: str | None) -> None:

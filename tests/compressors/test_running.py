@@ -18,7 +18,6 @@ from inspect_ai.util import LimitExceededError
 
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.compressors.state import State
-from compression_eval.compressors.tokens import token_counter
 from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Fixture
@@ -94,18 +93,6 @@ def test_tail_is_the_summarising_arm_without_its_summary(fixture: Fixture) -> No
     assert facts(tail)["E1100"] == (True, None, True, ["tail"])
     assert facts(anchored)["E000"] == (True, True, True, ["summary"])
     assert facts(anchored)["E1100"] == (True, False, True, ["tail"])
-
-
-def test_a_one_call_strategy_makes_one_call_and_its_cost_is_recorded(fixture: Fixture) -> None:
-    for name in ("anchored", "regenerative"):
-        state, asked = run(fixture, name, BUDGETS, lambda _: adding("intent", "goal"))
-        assert state.status == "ok", (name, state.failure)
-        assert len(asked) == 1
-        (cycle,) = state.cycles
-        assert (cycle.model_calls, cycle.input_tokens, cycle.output_tokens) == (1, 10, 5)
-        assert cycle.tokens_before == state.original_tokens > cycle.tokens_after
-        assert cycle.tokens_after == state.state_tokens
-        assert state.token_counter == token_counter().name
 
 
 def test_the_second_cycle_of_anchored_is_fed_only_what_is_newly_dropped(fixture: Fixture) -> None:

@@ -111,14 +111,6 @@ def test_effective_arguments_are_described_and_a_strange_default_by_its_type(
     assert run(spec).status == "ok"
 
 
-@pytest.mark.parametrize("name", ["plain", "Strategy"])
-def test_ones_own_can_be_wrapped(kinds: Path, name: str) -> None:
-    spec = compressor_spec(f"{kinds}@{name}+artifacts", {"keep": 1, "index_tokens": 300})
-    state = run(spec)
-    assert (state.failure, state.regions.count("tail")) == ("", 1)
-    assert source_digest(spec) == source_digest(compressor_spec(f"{kinds}@{name}"))
-
-
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder that the user is in."""

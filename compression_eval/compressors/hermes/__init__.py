@@ -189,18 +189,11 @@ def _scratch_home() -> Iterator[tuple[Path, dict[str, str]]]:
     with TemporaryDirectory(prefix="compression-eval-hermes-", ignore_cleanup_errors=True) as name:
         (Path(name) / "config.yaml").write_text(_CONFIGURATION, encoding="utf-8")
         inherited = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "WINDIR")
-        yield (
-            Path(name),
-            {each: os.environ[each] for each in inherited if each in os.environ}
-            | dict.fromkeys(("HOME", "USERPROFILE", "HERMES_HOME"), name)
-            | dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), _DEAD_PROXY)
-            | {
-                "HERMES_TIMEZONE": "UTC",
-                "NO_PROXY": "127.0.0.1,localhost",
-                "PYTHONHASHSEED": "0",
-                "PYTHONUTF8": "1",
-            },
-        )
+        environment = {each: os.environ[each] for each in inherited if each in os.environ}
+        environment |= dict.fromkeys(("HOME", "USERPROFILE", "HERMES_HOME"), name)
+        environment |= dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), _DEAD_PROXY)
+        environment |= {"NO_PROXY": "127.0.0.1,localhost", "HERMES_TIMEZONE": "UTC"}
+        yield Path(name), environment | {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1"}
 
 
 @cache
@@ -310,14 +303,11 @@ class _Answerer:
         """
         if self.failure:
             return self.failure
+        messages = await messages_from_openai(cast(Any, body["messages"]))
+        most = body.get("max_tokens") or body.get("max_completion_tokens")
+        config = GenerateConfig(max_tokens=most, temperature=body.get("temperature"))
         try:
-            output = await self.model.generate(
-                await messages_from_openai(cast(Any, body["messages"])),
-                config=GenerateConfig(
-                    max_tokens=body.get("max_tokens") or body.get("max_completion_tokens"),
-                    temperature=body.get("temperature"),
-                ),
-            )
+            output = await self.model.generate(messages, config=config)
         except LimitExceededError:
             raise
         except Exception as error:  # any error of a provider is this call's failure
@@ -334,11 +324,8 @@ class _Answerer:
             return self._failed(400, reason)
         self.refused = self.refused or refused(output)
         reasons = {"max_tokens": "length", "content_filter": "content_filter"}
-        choice = {
-            "index": 0,
-            "message": {"role": "assistant", "content": said(output)},
-            "finish_reason": reasons.get(stop_reason(output), "stop"),
-        }
+        message = {"role": "assistant", "content": said(output)}
+        reason = reasons.get(stop_reason(output), "stop")
         used = output.usage or ModelUsage()
         counts = {"prompt_tokens": used.input_tokens, "completion_tokens": used.output_tokens}
         return 200, {
@@ -346,7 +333,7 @@ class _Answerer:
             "object": "chat.completion",
             "created": int(time.time()),
             "model": MODEL_NAME,
-            "choices": [choice],
+            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
             "usage": {**counts, "total_tokens": sum(counts.values())},
         }
 
@@ -502,9 +489,7 @@ async def _from_hermes(
             cast(Any, [{key: value for key, value in item.items() if key in _CHAT_FORM}])
         )
         extras = {key: value for key, value in item.items() if key not in _CHAT_FORM}
-        metadata: dict[str, Any] = {_COMPRESSIONS: compressions}
-        if extras:
-            metadata[_EXTRAS] = extras
+        metadata = {_COMPRESSIONS: compressions} | ({_EXTRAS: extras} if extras else {})
         update: dict[str, Any] = {"source": None, "metadata": metadata}
         if message.role == "system" and not result and originals[0].role == "system":
             # The system prompt with a note at its end is still the system prompt.

@@ -10,9 +10,7 @@ from inspect_ai.log import EvalLog, resolve_sample_attachments
 from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from compression_eval import HermesCompaction
 from compression_eval.compressors.running import compress
-from tests.compressors.agents import THRESHOLD, agent_run, went_on
 from tests.compressors.arms import plan_of
 from tests.compressors.conftest import conversation_fixture, model_replying
 
@@ -69,12 +67,3 @@ def test_a_token_limit_of_the_sample_is_the_samples_not_the_states(
 ) -> None:
     log = run(fake_python, tmp_path / "logs", token_limit=12)
     assert [sample.limit and sample.limit.type for sample in log.samples or []] == ["token"] * 3
-
-
-def test_an_agent_goes_on_after_hermes_compressed_its_context(
-    fake_python: Path, tmp_path: Path
-) -> None:
-    strategy = HermesCompaction(
-        python=str(fake_python), constructor={"protect_last_n": 2}, threshold=THRESHOLD
-    )
-    assert went_on(agent_run(strategy, tmp_path), "HermesCompaction")
