@@ -63,8 +63,6 @@ _LABELS: dict[Language, str] = {
 _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _WIDE_SHARE = 0.15
-_MAX_FILES = 2_000
-"""Files kept in the metadata; beyond that, the oldest that were only read are dropped."""
 
 
 class FailedEntry(BaseModel):
@@ -122,11 +120,8 @@ class ArtifactIndex(BaseModel):
         programs.update(item.what for item in reading.unclassified if item.kind == "program")
         unknown = Counter(self.open)
         unknown.update(item.kind for item in reading.unclassified if item.kind != "program")
-        states = list(inventory.states.values())
-        read = sorted((s for s in states if s.status == "read"), key=lambda state: state.last)
-        dropped = {state.path for state in read[: max(0, len(states) - _MAX_FILES)]}
         return ArtifactIndex(
-            files=[state for state in states if state.path not in dropped],
+            files=list(inventory.states.values()),
             failed=list(failed.values())[-4 * _MAX_FAILED :],
             programs=dict(programs.most_common(_MAX_COUNTED)),
             open=dict(unknown.most_common(_MAX_COUNTED)),

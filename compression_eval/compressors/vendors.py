@@ -25,7 +25,7 @@ from inspect_ai.model import (
     get_model,
 )
 from inspect_ai.tool import ToolInfo
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from compression_eval.compressors.errors import CompressionError
 from compression_eval.compressors.prompts import prompt
@@ -53,12 +53,7 @@ class VendorCall(BaseModel):
 
 def vendor_call(event: InfoEvent) -> VendorCall | None:
     """Return the call that an event records; None if it records something else."""
-    if event.source != _SOURCE:
-        return None
-    try:
-        return VendorCall.model_validate(event.data)
-    except ValidationError:
-        return None
+    return VendorCall.model_validate(event.data) if event.source == _SOURCE else None
 
 
 async def _compacted(

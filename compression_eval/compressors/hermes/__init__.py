@@ -39,7 +39,6 @@ from inspect_ai.tool import ToolInfo
 from inspect_ai.util import LimitExceededError
 from platformdirs import user_cache_path
 from pydantic import (
-    AfterValidator,
     BaseModel,
     Field,
     JsonValue,
@@ -346,12 +345,6 @@ class _Answerer:
         return self.failure
 
 
-def _no_wiring(constructor: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    if taken := sorted(_OURS & set(constructor)):
-        raise ValueError(f"{', '.join(taken)}: set by the strategy itself")
-    return constructor
-
-
 def _version_used(given: Any) -> str:
     """Return the version of Hermes: an interpreter of the user's own may hold another one."""
     return find_interpreter(given.version, given.python)[1].version
@@ -377,9 +370,7 @@ class HermesCompaction(Strategy):
     """A topic that deserves the most room; without one, Hermes may derive its own."""
     context_length: PositiveInt = 200_000
     """The context window in tokens that Hermes' own budgets are shares of."""
-    constructor: Annotated[dict[str, JsonValue], AfterValidator(_no_wiring)] = Field(
-        default_factory=dict
-    )
+    constructor: dict[str, JsonValue] = Field(default_factory=dict)
     """More arguments of ``ContextCompressor``, such as ``protect_last_n``."""
     timeout: PositiveFloat = 300
     """Seconds that Hermes may take; the model calls do not count."""
@@ -390,11 +381,11 @@ class HermesCompaction(Strategy):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.interpreter, description = find_interpreter(self.version, self.python)
-        if unknown := sorted(set(self.constructor) - set(description.constructor)):
-            taken = ", ".join(name for name in description.constructor if name not in _OURS)
+        known = [name for name in description.constructor if name not in _OURS]
+        if unknown := sorted(set(self.constructor) - set(known)):
             raise DataError(
                 f"hermes: constructor: {', '.join(unknown)}: no such argument of Hermes "
-                f"{description.version}, which takes {taken}"
+                f"{description.version}, which takes {', '.join(known)}"
             )
 
     async def compact(
