@@ -286,13 +286,25 @@ def _collect(
     """Note every value with its surroundings, which a report never shows."""
     from compression_eval.conversations.scrubbing import TextPasses
 
-    texts = TextPasses(ScrubSettings.of(), Pseudonyms())
+    class Noting(TextPasses):
+        def note(
+            self,
+            where: str,
+            passage: str,
+            rule: str,
+            kind: str,
+            value: str = "",
+            digest: bytes = b"",
+        ) -> None:
+            rows[rule, kind] += 1
+            values[rule, kind][value] += 1
+            super().note(where, passage, rule, kind, value, digest)
+
+    texts = Noting(ScrubSettings.of(), Pseudonyms())
     for message in fixture.messages:
         texts.learn(message.text)
     for message in fixture.messages:
-        for _, hit, value in texts.findings(message.text):
-            rows[hit.rule, hit.kind] += 1
-            values[hit.rule, hit.kind][value] += 1
+        texts.scrub(message.text)
 
 
 def _as_fixture(path: Path) -> Fixture:

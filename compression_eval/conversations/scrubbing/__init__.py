@@ -2,7 +2,6 @@
 
 from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms
 from compression_eval.conversations.scrubbing.scrubber import (
-    AuditFinding,
     Scrubbed,
     audit,
     paraphrase_first_message,
@@ -12,6 +11,7 @@ from compression_eval.conversations.scrubbing.scrubber import (
 from compression_eval.conversations.scrubbing.texts import (
     ALL_PASSES,
     PROFILES,
+    AuditFinding,
     Report,
     ScrubSettings,
     TextPasses,

@@ -60,24 +60,22 @@ from compression_eval.terminal import CleanCommand, Output, check_output, exampl
 
 _PATH = click.Path(path_type=Path)
 _MAX_FINDINGS = 20
-_PASS_OPTIONS = (
-    click.option(
-        "--profile",
-        type=click.Choice(list(PROFILES)),
-        default=DEFAULT_PROFILE,
-        show_default=True,
-        help="Set of passes.",
-    ),
-    click.option("--skip", multiple=True, metavar="PASS", help="Leave a pass out. Repeatable."),
-    click.option(
-        "--names", type=_PATH, help="File with names that no rule can know, one to a line."
-    ),
-)
 
 
 def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options that choose passes and names, and their settings."""
 
+    @click.option(
+        "--profile",
+        type=click.Choice(list(PROFILES)),
+        default=DEFAULT_PROFILE,
+        show_default=True,
+        help="Set of passes.",
+    )
+    @click.option("--skip", multiple=True, metavar="PASS", help="Leave a pass out. Repeatable.")
+    @click.option(
+        "--names", type=_PATH, help="File with names that no rule can know, one to a line."
+    )
     @wraps(function)
     def command(
         names: Path | None,
@@ -92,8 +90,6 @@ def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
         settings.load()  # a missing package shows before anything is read
         function(settings=settings, **others)
 
-    for option in reversed(_PASS_OPTIONS):
-        command = option(command)
     return command
 
 
@@ -201,7 +197,7 @@ def audit_command(
     work = Work(files, engine, shard_bytes=shard_bytes)
     audited, found = 0, 0
     with work.opened():
-        for shard in work.stage("audit", partial(_audit, scrubber, _taught(work, scrubber))):
+        for shard in work.stage("audit", partial(scrubber.audit, scrubber.taught(work))):
             for lines in shard.results("audit"):
                 audited, found = audited + 1, found + len(lines)
                 for line in lines:
@@ -213,7 +209,7 @@ def audit_command(
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a fixture; it stands in a row, with its bank."""
+    """What became of a fixture; the fixture itself is in a row, with its bank."""
 
     origin: str
     report: Report
@@ -223,7 +219,7 @@ class Done:
 
 
 def _failed(done: Sequence[Done]) -> str:
-    """Return what is said if some were not written; nothing if all were."""
+    """Return the error if some fixtures were not written; nothing if all were."""
     refused = [one.origin for one in done if one.name is None]
     told = f"{len(refused)} of {len(done)} not written: something is still found there"
     return f"{told}: {', '.join(refused)}" if refused else ""
@@ -238,7 +234,7 @@ def _run(work: Work, scrubber: "_Scrubber") -> list[Done]:
     everything: list[Done] = []
     written: dict[str, str] = {}
     with work.opened():
-        for shard in work.stage("scrub", partial(_scrub, scrubber, _taught(work, scrubber))):
+        for shard in work.stage("scrub", partial(scrubber.scrub, scrubber.taught(work))):
             take = work.taker(shard, "scrub")
             for done in shard.results("scrub"):
                 everything.append(done)
@@ -281,45 +277,81 @@ def _files_in(folder: Path, inputs: Sequence[Input]) -> Iterator[Write]:
     yield write
 
 
-# What workers do with a shard of the fixtures.
-
-
 @dataclass(frozen=True)
 class _Scrubber:
+    """What workers do with a shard of the fixtures, in every stage."""
+
     settings: ScrubSettings
     pseudonyms: Pseudonyms
     model: str | None = None
     """For a paraphrase."""
 
-    def passes(self, taught: Shared | None = None) -> TextPasses:
-        """Return passes that know what all conversations taught."""
+    def taught(self, work: Work) -> Shared:
+        """Return what all fixtures teach."""
+        shards = work.stage("learn", self.learn)
+        learnt = (each for shard in shards for each in shard.results("learn"))
+        return work.share(Vocabulary.of(learnt))
+
+    def learn(self, shard: Shard) -> Iterator[Vocabulary]:
+        """Yield what a shard teaches."""
         passes = TextPasses(self.settings, self.pseudonyms)
-        if taught:
-            passes.vocabulary = taught.get()
+        for _, target in _targets(shard):
+            passes.learn_from(target)
+        yield passes.vocabulary
+
+    def audit(self, taught: Shared, shard: Shard) -> Iterator[list[str]]:
+        """Yield what is found in each fixture and bank."""
+        passes = self._passes(taught)
+        for place, target in _targets(shard):
+            found = audit(target, self.settings, shared=passes)
+            yield [f"{place}: {finding}" for finding in found]
+
+    def scrub(self, taught: Shared, shard: Shard) -> Iterator[Done | Row]:
+        """Yield each fixture and its bank as a row, if they are clean, and what became of it."""
+        passes = self._passes(taught)
+        for source in fixtures_in(shard.items):
+            try:
+                yield from self._scrubbed(passes, source)
+            except NotScrubbedError as error:
+                yield Done(source.origin, Report(), [f"{source.origin}: {error}"])
+
+    def _passes(self, taught: Shared) -> TextPasses:
+        passes = TextPasses(self.settings, self.pseudonyms)
+        passes.vocabulary = taught.get()
         return passes
 
+    def _scrubbed(self, passes: TextPasses, source: FixtureSource) -> Iterator[Done | Row]:
+        settings, fixture, origin = self.settings, source.read_fixture(), source.origin
+        scrubbed = scrub(fixture, settings, self.pseudonyms, passes)
+        if PARAPHRASE in settings.passes:
+            rewrite = partial(paraphrase_first_message, scrubbed, self.pseudonyms, self.model)
+            scrubbed = anyio.run(rewrite)
+        refuse(f"{origin}: after scrubbing", fixture_faults(scrubbed.fixture))
+        bank, notes = None, list[str]()
+        if found := bank_of(source):
+            refuse(found.origin, bank_faults(found.bank, fixture))
+            bank = scrub_bank(found.bank, scrubbed)
+            refuse(f"{found.origin}: after scrubbing", bank_faults(bank, scrubbed.fixture))
+            # Facts that no longer hold are told.
+            before, after = (
+                [*map(str, bank_findings(each, of, found.origin, shipped=False))]
+                for each, of in ((found.bank, fixture), (bank, scrubbed.fixture))
+            )
+            notes += [f"after scrubbing: {finding}" for finding in after if finding not in before]
+        made = [each for each in (scrubbed.fixture, bank) if each is not None]
+        if findings := [each for one in made for each in audit(one, settings, scrubbed)]:
+            notes += [f"{origin}: still found: {each}" for each in findings[:_MAX_FINDINGS]]
+            if len(findings) > _MAX_FINDINGS:
+                notes.append(f"{origin}: and {len(findings) - _MAX_FINDINGS} more")
+            yield Done(origin, scrubbed.report, notes)
+            return
+        stem = re.sub(r"[^\w.,()@+~=-]", "-", scrubbed.scrub_text(source.stem)).lstrip(".")
+        text, bank_text = fixture_text(scrubbed.fixture), fixture_text(bank) if bank else None
+        yield Row(row_of(scrubbed.fixture, text, bank, bank_text, file=stem or "fixture"))
+        yield Done(origin, scrubbed.report, notes, scrubbed.fixture.name)
 
-def _taught(work: Work, scrubber: _Scrubber) -> Shared:
-    shards = work.stage("learn", partial(_learn, scrubber))
-    learnt = (each for shard in shards for each in shard.results("learn"))
-    return work.share(Vocabulary.of(learnt))
 
-
-def _learn(scrubber: _Scrubber, shard: Shard) -> Iterator[Vocabulary]:
-    passes = scrubber.passes()
-    for _, held in _held(shard):
-        passes.learn_from(held)
-    yield passes.vocabulary
-
-
-def _audit(scrubber: _Scrubber, taught: Shared, shard: Shard) -> Iterator[list[str]]:
-    passes = scrubber.passes(taught)
-    for place, held in _held(shard):
-        found = audit(held, scrubber.settings, shared=passes)
-        yield [f"{place}: {finding}" for finding in found]
-
-
-def _held(shard: Shard) -> Iterator[tuple[str, Fixture | ProbeBank]]:
+def _targets(shard: Shard) -> Iterator[tuple[str, Fixture | ProbeBank]]:
     """Yield the fixtures and banks of a shard, and where they are."""
     for file in shard.items:
         if file.path.name.endswith(BANK_SUFFIX):
@@ -329,46 +361,3 @@ def _held(shard: Shard) -> Iterator[tuple[str, Fixture | ProbeBank]]:
             yield source.origin, source.read_fixture()
             if found := bank_of(source):
                 yield found.origin, found.bank
-
-
-def _scrub(scrubber: _Scrubber, taught: Shared, shard: Shard) -> Iterator[Done | Row]:
-    passes = scrubber.passes(taught)
-    for source in fixtures_in(shard.items):
-        try:
-            yield from _scrubbed(scrubber, passes, source)
-        except NotScrubbedError as error:
-            yield Done(source.origin, Report(), [f"{source.origin}: {error}"])
-
-
-def _scrubbed(
-    scrubber: _Scrubber, passes: TextPasses, source: FixtureSource
-) -> Iterator[Done | Row]:
-    """Yield a fixture and its bank as a row, if nothing is found in them, and what became of it."""
-    settings, fixture, origin = scrubber.settings, source.read_fixture(), source.origin
-    scrubbed = scrub(fixture, settings, scrubber.pseudonyms, passes)
-    if PARAPHRASE in settings.passes:
-        rewrite = partial(paraphrase_first_message, scrubbed, scrubber.pseudonyms, scrubber.model)
-        scrubbed = anyio.run(rewrite)
-    refuse(f"{origin}: after scrubbing", fixture_faults(scrubbed.fixture))
-    bank, notes = None, list[str]()
-    if found := bank_of(source):
-        refuse(found.origin, bank_faults(found.bank, fixture))
-        bank = scrub_bank(found.bank, scrubbed)
-        refuse(f"{found.origin}: after scrubbing", bank_faults(bank, scrubbed.fixture))
-        # Facts that no longer hold are told.
-        before, after = (
-            [*map(str, bank_findings(each, of, found.origin, shipped=False))]
-            for each, of in ((found.bank, fixture), (bank, scrubbed.fixture))
-        )
-        notes += [f"after scrubbing: {finding}" for finding in after if finding not in before]
-    made = [each for each in (scrubbed.fixture, bank) if each is not None]
-    if findings := [each for one in made for each in audit(one, settings, scrubbed)]:
-        notes += [f"{origin}: still found: {each}" for each in findings[:_MAX_FINDINGS]]
-        if len(findings) > _MAX_FINDINGS:
-            notes.append(f"{origin}: and {len(findings) - _MAX_FINDINGS} more")
-        yield Done(origin, scrubbed.report, notes)
-        return
-    stem = re.sub(r"[^\w.,()@+~=-]", "-", scrubbed.scrub_text(source.stem)).lstrip(".")
-    text, bank_text = fixture_text(scrubbed.fixture), fixture_text(bank) if bank else None
-    yield Row(row_of(scrubbed.fixture, text, bank, bank_text, file=stem or "fixture"))
-    yield Done(origin, scrubbed.report, notes, scrubbed.fixture.name)

@@ -7,7 +7,7 @@ of a fixture. `TextPasses` learns from them and replaces what it finds; its `Rep
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -161,11 +161,9 @@ def read_names(path: Path) -> tuple[Learnt, ...]:
         DataError: The file cannot be read, or a line is too short to be looked for.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text (byte {error.start})") from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
     found: list[Learnt] = []
     for number, line in enumerate(text.splitlines(), 1):
         entry = line.split("#", 1)[0].strip()
@@ -251,20 +249,35 @@ def shape(text: str) -> str:
 
     Runs keep their length up to three; the whole is cut to 24 characters.
     """
-    result: list[str] = []
-    for character in text:
-        mark = character
-        if character.isdigit():
-            mark = "9"
-        elif character.isalpha():
-            mark = "A" if character.isupper() else "a"
-        elif not character.isprintable() or character.isspace():
-            mark = "_"
-        if result[-3:] != [mark] * 3:
-            result.append(mark)
-        if len(result) > _MAX_SHAPE_CHARACTERS:
-            return "".join(result[:_MAX_SHAPE_CHARACTERS]) + "…"
-    return "".join(result)
+    marks = "".join(map(_mark, text))
+    short = re.sub(r"(.)\1{3,}", r"\1\1\1", marks)
+    whole = len(short) <= _MAX_SHAPE_CHARACTERS
+    return short if whole else short[:_MAX_SHAPE_CHARACTERS] + "…"
+
+
+def _mark(character: str) -> str:
+    if character.isdigit():
+        return "9"
+    if character.isalpha():
+        return "A" if character.isupper() else "a"
+    return character if character.isprintable() and not character.isspace() else "_"
+
+
+@dataclass(frozen=True)
+class AuditFinding:
+    """Something that a pass would still change."""
+
+    where: str
+    """The field, as ``messages[3].content``."""
+    passage: str
+    """Name of the pass."""
+    rule: str
+    looks: str = ""
+    """What the value looks like, masked; empty where no value is meant."""
+
+    def __str__(self) -> str:
+        looks = f" ({self.looks})" if self.looks else ""
+        return f"{self.where}: {self.passage}: {self.rule}{looks}"
 
 
 class TextPasses:
@@ -282,6 +295,7 @@ class TextPasses:
         pseudonyms: Pseudonyms,
         shared: "TextPasses | None" = None,
     ) -> None:
+        self.settings = settings
         self._passes = tuple(name for name in settings.passes if name in PASSES)
         self._reader = reader_for(self._passes)
         self.vocabulary: Vocabulary = Vocabulary(shared.vocabulary if shared else None)
@@ -291,9 +305,9 @@ class TextPasses:
         self._stand_ins = StandIns(pseudonyms)
         self._clean: set[str] = set()
         """Texts in which nothing is to be replaced, as far as values are known."""
-        self._places: dict[str, dict[str, list[Hit]]] = {}
-        """What is to be replaced in parts of texts, by pass."""
         self.report = Report()
+        self.findings: dict[AuditFinding, None] = {}
+        """What was changed, and where."""
 
     def learn(self, text: str, where: str = "") -> None:
         """Read a text, JSON in it decoded, for values to look for elsewhere.
@@ -304,13 +318,11 @@ class TextPasses:
         """
         reading = self._reader.read(text)
         known = self.vocabulary.changes
-        for lesson in reading.lessons:
-            self.vocabulary.learn(*lesson)
-        for lesson in reading.opened if where.endswith(".arguments") else ():
+        opened = reading.opened if where.endswith(".arguments") else ()
+        for lesson in (*reading.lessons, *opened):
             self.vocabulary.learn(*lesson)
         if self.vocabulary.changes != known:
             self._clean.clear()
-            self._places.clear()
 
     def learn_from(self, target: Fixture | ProbeBank) -> None:
         """Read a conversation or a bank of an import, and keep only what it teaches."""
@@ -325,67 +337,53 @@ class TextPasses:
 
         rewritten(data, model, read)
 
-    def scrub(self, text: str) -> str:
+    def scrub(self, text: str, where: str = "") -> str:
         """Return a text with everything replaced that the passes find."""
-        if self._is_clean(text):
+        if text in self._clean:
             return text
-        scrubbed = rewritten_text(text, self._replaced)
+        reading = self._reader.read(text)
+        # A known value may stand in a disguise, which is undone in the decoded parts only.
+        maybe = reading.is_disguised or self.vocabulary.may_be_in(text)
+        scrubbed = text
+        if maybe or not reading.is_silent:
+            scrubbed = rewritten_text(text, partial(self._replaced, where))
         if scrubbed == text:
             self._clean.add(text)
         return scrubbed
 
-    def findings(self, text: str) -> list[tuple[str, Hit, str]]:
-        """Return pass, place and value of everything in a text that would be replaced."""
-        found: list[tuple[str, Hit, str]] = []
+    def note(
+        self, where: str, passage: str, rule: str, kind: str, value: str = "", digest: bytes = b""
+    ) -> None:
+        """Note a change: of a value, or of a whole message."""
+        self.report.note(passage, rule, kind, value, digest)
+        self.findings[AuditFinding(where, passage, rule, shape(value))] = None
 
-        def look(part: str) -> str:
-            found.extend(
-                (name, hit, hit.of(part)) for name, hits in self._hits(part).items() for hit in hits
-            )
-            return part
-
-        if not self._is_clean(text):
-            rewritten_text(text, look)
-        return found
-
-    def _is_clean(self, text: str) -> bool:
-        """Return whether it is already known that nothing in a text is to be replaced."""
-        if text in self._clean:
-            return True
-        reading = self._reader.read(text)
-        # A known value may stand in a disguise, which is undone in the decoded parts only.
-        maybe = reading.is_disguised or self.vocabulary.may_be_in(text)
-        if maybe or not reading.is_silent:
-            return False
-        self._clean.add(text)
-        return True
-
-    def _replaced(self, text: str) -> str:
+    def _replaced(self, where: str, text: str) -> str:
+        hits = self._hits(text)
         for name in self._passes:
-            hits = self._hits(text).get(name, ())
             parts: list[str] = []
             place = 0
-            for hit in hits:
+            for hit in hits.get(name, ()):
                 value = hit.of(text)
-                self.report.note(name, hit.rule, hit.kind, value, self._stand_ins.digest(value))
+                self.note(where, name, hit.rule, hit.kind, value, self._stand_ins.digest(value))
                 parts += text[place : hit.start], self._stand_ins.of(hit.kind, value)
                 place = hit.end
-            text = "".join((*parts, text[place:])) if parts else text
+            if parts:
+                text = "".join((*parts, text[place:]))
+                hits = self._hits(text)
         return text
 
     def _hits(self, text: str) -> dict[str, list[Hit]]:
-        hits = self._places.get(text)
-        if hits is None:
-            searched, learnt = self._reader.search(text), self.vocabulary.hits(text)
-            view = shown(text) if searched.is_disguised else None
-            undone = self.vocabulary.hits(view.text) if view else {}
-            hits = self._places[text] = {}
-            for name in self._passes if searched.hits or learnt or undone else ():
-                found = [*searched.hits.get(name, ()), *learnt.get(name, ())]
-                found += view.hits(undone.get(name, ())) if view else ()
-                hits[name] = without_overlaps(
-                    hit for hit in found if self._is_replaced(name, hit, hit.of(text))
-                )
+        searched, learnt = self._reader.search(text), self.vocabulary.hits(text)
+        view = shown(text) if searched.is_disguised else None
+        undone = self.vocabulary.hits(view.text) if view else {}
+        hits: dict[str, list[Hit]] = {}
+        for name in self._passes if searched.hits or learnt or undone else ():
+            found = [*searched.hits.get(name, ()), *learnt.get(name, ())]
+            found += view.hits(undone.get(name, ())) if view else ()
+            hits[name] = without_overlaps(
+                hit for hit in found if self._is_replaced(name, hit, hit.of(text))
+            )
         return hits
 
     def _is_replaced(self, name: str, hit: Hit, value: str) -> bool:
