@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 from compression_eval.conversations.scrubbing.rules import (
     Hit,
@@ -21,13 +22,11 @@ from compression_eval.conversations.scrubbing.rules import (
 )
 from compression_eval.conversations.scrubbing.secrets import secrets, stands_for_itself
 from compression_eval.conversations.scrubbing.vocabulary import (
-    BELONGS_TO,
     FOLDER,
     HOME,
     IN_HOST,
     JOINED,
     LOGIN,
-    MADE_UP,
     NAMED,
     OPENED,
     OWN,
@@ -48,9 +47,8 @@ class Pass:
     """One pass."""
 
     search: Callable[[str], Iterable[Hit]]
-    teach: Callable[[str, Sequence[Hit]], Taught] | None = None
-    """Yields, of what was found in a text, what is to be replaced wherever it stands; None if such
-    values are looked for by their form alone."""
+    teach: Callable[[str, Sequence[Hit]], Taught] = lambda *_: iter(())
+    """Yields, of what was found in a text, what is to be replaced wherever it stands."""
 
 
 def _teach_secrets(text: str, hits: Sequence[Hit]) -> Taught:
@@ -81,7 +79,6 @@ def _user_names(text: str) -> Iterator[Hit]:
             and not is_account(name)
             and not _SOURCE_FILE.fullmatch(name)
             and not (hit.rule == "bare-folder" and (is_common(name) or name.isupper()))
-            and not text[hit.end : hit.end + 1].isalnum()  # longer than any account's name
         ):
             yield Hit(hit.start, hit.start + len(name), hit.rule, hit.kind)
 
@@ -93,13 +90,11 @@ _MIN_LISTED = 6
 def _teach_user_names(text: str, hits: Sequence[Hit]) -> Taught:
     listed = Counter(hit.of(text) for hit in hits if hit.rule == "listing")
     for hit in hits:
-        # A route such as "/home/news" looks like a home folder.
-        if hit.rule != "unix-home" or text[hit.end : hit.end + 1] in ("/", "\\"):
-            # A path and its encoded form are written from each other: one sign.
-            sign = HOME if hit.rule.endswith(("-home", "-folder")) else hit.rule
-            yield from _account(hit.of(text), hit.rule, sign)
-            if listed[hit.of(text)] >= _MIN_LISTED:
-                yield hit.of(text), SURE
+        # A path and its encoded form are written from each other: one sign.
+        sign = HOME if hit.rule.endswith(("-home", "-folder")) else hit.rule
+        yield from _account(hit.of(text), hit.rule, sign)
+        if listed[hit.of(text)] >= _MIN_LISTED:
+            yield hit.of(text), SURE
 
 
 def teach_opened(arguments: str) -> Taught:
@@ -131,14 +126,9 @@ def names_of_code(text: str) -> Iterator[tuple[str, str]]:
             continue  # somebody's folder in their home, and no package
         if rule.name == SERVICE or not is_common(name):
             yield name, rule.name
-    for profile in _profiles(text) if holds_any(text, ("login",)) else ():
-        login = profile.fields.get("login", "").casefold()
-        if login and profile.kind in ("organization", "bot"):
-            yield login, profile.kind
-        elif login and profile.kind != "somebody":
-            for key in ("id", "nodeid", "databaseid"):
-                if number := profile.fields.get(key):
-                    yield number.casefold(), BELONGS_TO + login
+    for profile in _profiles(text):
+        if profile.kind in ("organization", "bot") and profile.login:
+            yield profile.login.casefold(), profile.kind
 
 
 def _account(name: str, rule: str, sign: str) -> Taught:
@@ -152,34 +142,27 @@ def _account(name: str, rule: str, sign: str) -> Taught:
         yield Learnt(encoded, "user", "encoded-folder", any_case=True), sign
 
 
-_MADE_BY_FORGES = ("login", "logged-in", "forge-address", "gh-view")
+_FORGE_ADDRESS, _MADE_UP = "forge-address", "made-up"
+ONLY_TEACHES = (_FORGE_ADDRESS, _MADE_UP)
+"""Rules that replace nothing: `emails` replaces the address of a forge, and a name beside an
+address that nobody has is nobody's.
+"""
+
+_MADE_BY_FORGES = ("login", "logged-in", _FORGE_ADDRESS, "gh-view")
 """Rules for what a forge writes: what stands there is an account, even if it is a word."""
-
-_FORGE_ADDRESS = "forge-address"
-ONLY_TEACHES = (_FORGE_ADDRESS, MADE_UP)
-"""Rules that only note something: the address is replaced by `emails`, the name by nothing."""
-
-_FILE = _ascii(r"[\w.-]*\.[A-Za-z]{1,4}(?![\w.-])")
 
 
 def _handles(text: str) -> Iterator[Hit]:
     """Yield the handles that stand as a person's."""
-    for rule, found, hit in matches("handles", text):
+    for rule, _, hit in matches("handles", text):
         handle = text[hit.start : hit.end]
         if is_account(handle) or (handle.isdigit() and rule.name != OWN):
             continue
-        if rule.name == "profile-page" and handle.casefold().endswith("bot"):
-            continue  # as the names of Telegram's bots do
         if hit.kind == "user" and rule.name not in _MADE_BY_FORGES and is_common(handle):
             continue
-        if (rule.name == "login" and _is_program(handle)) or (
-            rule.name == "people-page" and not is_personal(handle)
-        ):
-            continue
-        # What stands before a branch's name is a ticket, a product or a phase more often than
-        # somebody, so only a known name counts.
-        is_path = rule.name == "branch" and _FILE.match(text, found.end(), found.end() + 80)
-        if not is_path and (rule.name != "branch" or is_personal(handle)):
+        # Before a branch's name is a ticket, a product or a phase more often than somebody.
+        is_nobody = rule.name in ("people-page", "branch") and not is_personal(handle)
+        if not is_nobody and not (rule.name == "login" and _is_program(handle)):
             yield hit
     yield from _of_profiles(text)
 
@@ -204,56 +187,34 @@ _PROFILE = re.compile(
     r"(?:login|LOGIN|user_?[nN]ame|display_?[nN]ame|screen_?[nN]ame)[\"'\\]{0,3}\s?[:=]"
 )
 _PROFILE_HINTS = ("login", "user_name", "username", "displayname", "display_name", "screen_name")
-_FIELD = re.compile(
-    r"(?<![\w-])(?P<key>[A-Za-z_]{2,24})[\"'\\]{0,3}[ ]{0,2}(?:=>|[:=])\s{0,3}"
-    r"(?:[\"'\\]{1,3}(?P<quoted>[^\"'\\\n]{1,200})[\"'\\]|(?P<bare>[^\s\"'\\,;]{1,200}))"
+_LOGIN = re.compile(
+    r"(?i:\blogin)[\"'\\]{0,3}\s?[:=]\s{0,3}(?P<quote>[\"'\\]{0,3})(?P<login>[\w.-]+)"
 )
+_KEY = re.compile(r"(?<![\w-])([A-Za-z_]{2,24})[\"'\\]{0,3}[ ]{0,2}(?:=>|[:=])")
 _SOMEBODYS = re.compile(
     r"(?i:map\[|(?:(?P<group>organi[sz]ation|org|enterprise)|author|assignee|assigned_?to|reporter|creator|created_?by|reviewer|(?P<owner>owner)"
     r"|user|member|committer)s?[\"'\\]{0,2}\s{0,3}[:=]\s{0,3}[\[{\s]{1,9})\Z"
 )
-"""What an object stands behind that describes an account."""
+"""What is before an object that describes an account."""
 _EDGE = re.compile(r"[{}\[\]]|\n\s*\n")
 _MAX_PROFILE_CHARACTERS = 4000
-_KINDS_BY_ID = {
-    "somebody": ("U_kg", "MDQ6VXNl", "04:User"),
-    "organization": ("O_kg", "MDEyOk9yZ2FuaXphdGlv", "012:Organization"),
-    "bot": ("BOT_kg", "MDM6Qm90", "03:Bot"),
+_TYPE = r"(?i:type(?:name)?[\"'\\]{0,3}\s?[:=]\s{0,3}[\"'\\]{0,3}%s)\b"
+_KINDS = {
+    "bot": re.compile(_TYPE % "bot" + r"|\bBOT_kg|\bMDM6Qm90|\b03:Bot"),
+    "organization": re.compile(_TYPE % "organization" + r"|\bO_kg|\bMDEyOk9yZ2FuaXphdGlv|\b012:Org"),
+    "somebody": re.compile(_TYPE % "user" + r"|\bU_kg|\bMDQ6VXNl|\b04:User"),
 }
-"""How the ids that a forge gives out begin, and what the older ones hold in Base64."""
+"""The type of an account, or how the ids begin that a forge gives to such accounts."""
 UNSURE = "unsure-profile"
 """The rule for an object that may describe an organization as well."""
 
 
-@dataclass(frozen=True)
-class _Profile:
-    places: dict[str, tuple[int, int]]
-    fields: dict[str, str]
+class _Profile(NamedTuple):
+    start: int
+    end: int
     kind: str
     """``somebody``, ``organization``, ``bot``, or nothing where the object does not say it."""
-
-
-def _kind_of_profile(fields: dict[str, str], before: re.Match[str] | None) -> str:
-    login, made = fields.get("login", ""), fields.get("type", fields.get("typename", "")).casefold()
-    ids = (fields.get("id", ""), fields.get("nodeid", ""))
-    by_id = (
-        kind for kind, starts in _KINDS_BY_ID.items() if any(one.startswith(starts) for one in ids)
-    )
-    # What says it most plainly comes first.
-    said = {
-        "bot": made == "bot" or fields.get("isbot", "").casefold() == "true",
-        "organization": made == "organization",
-        "somebody": made == "user",
-        next(by_id, ""): True,
-    }
-    kind = next(kind for kind, holds in said.items() if holds)
-    if kind or not login:
-        return kind or "somebody"
-    if before and before["group"]:
-        return "organization"
-    if _is_program(login):
-        return "bot"
-    return "somebody" if before and not before["owner"] else ""
+    login: str
 
 
 def _is_program(login: str) -> bool:
@@ -276,52 +237,42 @@ def _profiles(text: str) -> tuple[_Profile, ...]:
         until = found.end() + _MAX_PROFILE_CHARACTERS
         after = _EDGE.search(text, found.end(), until)
         place = after.start() if after else min(until, len(text))
-        places = {
-            field["key"].replace("_", "").lower(): field.span(
-                "quoted" if field["quoted"] else "bare"
-            )
-            for field in _FIELD.finditer(text, start, place)
-        }
-        # Of a bare word behind "login:" only other fields, or Go's way to print, say what it is.
-        start_of_login = places.get("login", (0, 0))[0]
-        is_told = text[start_of_login - 1 : start_of_login] in ("'", '"')
+        described = text[start:place]
         before = _SOMEBODYS.search(text[max(0, start - 40) : start])
-        if is_told or before or words("profile_fields") & places.keys():
-            fields = {key: text[slice(*span)] for key, span in places.items()}
-            profiles.append(_Profile(places, fields, _kind_of_profile(fields, before)))
+        login = _LOGIN.search(described)
+        # Of a bare word behind "login:" only other fields, or Go's way to print, say what it is.
+        keys = {key.replace("_", "").lower() for key in _KEY.findall(described)}
+        if (login and login["quote"]) or before or words("profile_fields") & keys:
+            name = login["login"] if login else ""
+            profiles.append(_Profile(start, place, _kind_of(described, name, before), name))
     return tuple(profiles)
+
+
+def _kind_of(described: str, login: str, before: re.Match[str] | None) -> str:
+    for kind, form in _KINDS.items():
+        if form.search(described):
+            return kind
+    if not login:
+        return "somebody"
+    if before and before["group"]:
+        return "organization"
+    if _is_program(login):
+        return "bot"
+    return "somebody" if before and not before["owner"] else ""
 
 
 def _of_profiles(text: str) -> Iterator[Hit]:
     """Yield whatever identifies the account that an object describes."""
-    for profile in _profiles(text):
-        if profile.kind in ("organization", "bot"):
-            continue
-        rule = "profile" if profile.kind else UNSURE
-        for key, (start, end) in profile.places.items():
-            value, kind = text[start:end], _PROFILE_KINDS.get(key, "")
-            if kind == "number" and not value.isdigit():
-                kind = "mention" if key != "id" else ""
-            taken = {
-                "number": 3 < len(value) <= 20,
-                "mention": len(value) > 7 and not value.isalpha(),
-                "person": _is_person(value, "profile"),
-                "user": bool(_HANDLE.fullmatch(value))
-                and not (is_account(value) or value.isdigit())
-                and (key == "login" or not is_common(value)),
-            }
-            if taken.get(kind):
-                yield Hit(start, end, rule, kind)
-
-
-_HANDLE = _ascii(r"[A-Za-z0-9][\w.-]{1,38}")
-_PROFILE_KINDS = {
-    **dict.fromkeys(("id", "databaseid", "userid", "accountid"), "number"),
-    **dict.fromkeys(("nodeid", "gravatarid"), "mention"),
-    **dict.fromkeys(("name", "displayname", "fullname", "realname"), "person"),
-    **dict.fromkeys(("login", "username", "screenname", "twitterusername"), "user"),
-}
-"""What the fields of an account hold, by their names in lower case."""
+    for start, end, kind, _ in _profiles(text):
+        found = matches("profiles", text, [(start, end)]) if kind in ("somebody", "") else ()
+        for rule, _, hit in found:
+            value = text[hit.start : hit.end]
+            is_word = rule.name == "other-name" and is_common(value)
+            if (hit.kind == "person" and not _is_person(value, "profile")) or (
+                hit.kind == "user" and (is_account(value) or value.isdigit() or is_word)
+            ):
+                continue
+            yield replace(hit, rule="profile" if kind else UNSURE)
 
 
 _LOCAL_END = re.compile(r"[A-Za-z0-9._%+'-]{1,64}\Z")
@@ -330,6 +281,9 @@ _DOMAIN = _ascii(
 )
 _VERSION = re.compile(r"v?\d+\.|\d+x\.|sha\d+\.")
 _RESERVED = ("example", "test", "invalid", "localhost")
+_PLACEHOLDER_LOCAL = re.compile(
+    r"(?:your|seu|sua|tu|su|votre|dein|ihr)[-._]|test(?:er|user)?(?![a-z])"
+)
 _SILENT = ("noreply", "no-reply", "donotreply", "do-not-reply", "git", "hg", "svn")
 
 _LETTERS = r"""[^\s<>"'`:;,=(){}\[\]|\\@#*/+]"""
@@ -383,10 +337,10 @@ def _emails(text: str) -> Iterator[Hit]:
 
 
 def _unless_made_up(text: str, hit: Hit) -> Hit:
-    """Return a name, or that it is nobody's, as the address is beside it: ``taro@example.com``."""
+    """Return a name, or that it is nobody's, as the address beside it: ``taro@example.com``."""
     found = _ADDRESS_BESIDE.search(text, hit.end, hit.end + _LINE_CHARACTERS)
     is_made_up = found and not _is_somebodys(found[1], found[2].casefold())
-    return replace(hit, rule=MADE_UP) if is_made_up else hit
+    return replace(hit, rule=_MADE_UP) if is_made_up else hit
 
 
 def _before_addresses(text: str) -> Iterator[Hit]:
@@ -435,10 +389,8 @@ def _is_somebodys(local: str, domain: str) -> bool:
     numbered = re.fullmatch(r"\d+\+(.+)", local)
     if local in _SILENT or is_bot(local) or (numbered and is_account(numbered[1])):
         return False
-    if re.match(r"(?:your|seu|sua|tu|su|votre|dein|ihr)[-._]", local):
-        return False
     who = local.rstrip("0123456789")
-    if who in words("neutral_locals") or re.match(r"test(?![a-z])|tester|testuser", who):
+    if who in words("neutral_locals") or _PLACEHOLDER_LOCAL.match(local):
         return False
     return not (who in words("neutral_people") and labels[-2] in words("neutral_domains"))
 
@@ -478,8 +430,8 @@ def _teach_emails(text: str, hits: Sequence[Hit]) -> Taught:
     """Note the people of author lines, and the accounts in addresses."""
     for hit in hits:
         name = hit.of(text)
-        if hit.rule == MADE_UP:
-            yield from ((part, MADE_UP) for part in {name, *name.split()})
+        if hit.rule == _MADE_UP:
+            yield from ((part, "author") for part in {name, *name.split()})
         elif hit.kind == "user":
             yield Learnt(name, "user", hit.rule, any_case=True), hit.rule
         elif hit.kind == "email":
@@ -526,10 +478,6 @@ def _hosts(text: str) -> Iterator[Hit]:
         name = text[hit.start : hit.end].lower()
         if name in words("hosts") or _EVERYBODYS.search(name):
             continue
-        label, _, suffix = name.partition(".")
-        is_plain = rule.name == "host-in-url" and "." not in suffix and is_common(label)
-        if is_plain and text[hit.start - 1] != "@":
-            continue  # "https://assets.local" names no one
         if rule.name == "prompt" and (_CONTAINER.fullmatch(name) or is_common(name)):
             continue
         yield hit
@@ -548,14 +496,8 @@ _HOST_BEFORE = _ascii(
     r"(?i:\bip|addr|host|server|ssh|ping|inet|dial|peer|client|remote|dns|gateway|node|listen"
     r"|connect|nslookup|curl|origin|proxy|forward|real|://|@|[\"'=\[(]\s?\Z)"
 )
-_RESOLVED_BEFORE = _ascii(r"(?:[a-z0-9-]\.[a-z]{2,12}(?::\d{1,5}[.]?)?\s?\(|\[IP:\s|Trying\s\[?)\Z")
-"""What the address of a host that everybody may look up stands behind."""
 _PORT = _ascii(r":\d|/\d|[ ]?\)? port\b")
 """A public address of small numbers is a version, unless something says that it is a host's."""
-_DRAWN_BEFORE = _ascii(
-    r"(?:^|[\"'\s\d.,])[MmLlHhVvCcSsQqTtAaZz]-?(?:|[\d.][-\d.,\s]*\.\d[-\d.,\s]*)\Z"
-)
-"""Numbers of a drawing, which are written with no space between them, too."""
 _PUBLIC4 = tuple(
     ipaddress.ip_network(block)
     for block in (
@@ -575,33 +517,23 @@ def _addresses(text: str) -> Iterator[Hit]:
     """
     for rule, _, hit in matches("addresses", text):
         value = text[hit.start : hit.end]
-        if rule.name != "mac" and _is_public(value, text[max(0, hit.start - 100) : hit.start]):
-            continue
         if rule.name == "mac":
             digits = re.sub(r"[:-]", "", value).lower()
             taken = not digits.startswith(("02005e", "00005e0053")) and len(set(digits)) > 1
         elif rule.name == "ipv6":
             taken = _is_ipv6(value)
         else:
-            before = text[max(0, hit.start - 60) : hit.start]
+            before = text[max(0, hit.start - 30) : hit.start]
             taken = (
                 _is_ipv4(value)
-                and not (_is_version(before[-14:]) or _DRAWN_BEFORE.search(before))
+                and not _is_version(before[-14:])
                 and (
                     not _LIKE_A_VERSION.match(value)
-                    or bool(_HOST_BEFORE.search(before[-30:]) or _PORT.match(text, hit.end))
+                    or bool(_HOST_BEFORE.search(before) or _PORT.match(text, hit.end))
                 )
             )
         if taken:
             yield hit
-
-
-def _is_public(value: str, before: str) -> bool:
-    """Return whether an address follows from the name of a public host before it."""
-    try:
-        return bool(_RESOLVED_BEFORE.search(before)) and ipaddress.ip_address(value).is_global
-    except ValueError:
-        return False
 
 
 def _is_ipv4(text: str) -> bool:

@@ -101,13 +101,10 @@ class Pseudonyms:
             message = f"{attempt}:{block}:".encode() + text
             yield from hmac.new(self._key, message, hashlib.sha256).digest()
 
-    def _letters(self, value: str, attempt: int, count: int, checks: int) -> str:
+    def _letters(self, value: str, attempt: int, count: int = 8, checks: int = 2) -> str:
         stream = self._stream(value, attempt)
         word = "".join(_ALPHABET[next(stream) % 32] for _ in range(count))
         return word + _check(word, checks)
-
-    def _checked(self, value: str, attempt: int) -> str:
-        return self._letters(value.casefold(), attempt, 8, 2)
 
     def _secret(self, value: str, attempt: int) -> str:
         found = _KEY_PREFIX.match(value)
@@ -119,14 +116,14 @@ class Pseudonyms:
 
     def _user(self, value: str, attempt: int) -> str:
         marker = "User" if value[:1].isupper() else "user"
-        return marker + self._checked(value, attempt)
+        return marker + self._letters(value.casefold(), attempt)
 
     def _person(self, value: str, attempt: int) -> str:
         """Each word by itself, so that a first name alone is the same person's."""
 
         def name(word: re.Match[str]) -> str:
             known = is_pseudonym("person", word[0])
-            return word[0] if known else "Name" + self._checked(word[0], attempt)
+            return word[0] if known else "Name" + self._letters(word[0].casefold(), attempt)
 
         return re.sub(r"\S+", name, value)
 
@@ -135,14 +132,14 @@ class Pseudonyms:
         if is_pseudonym("host", name):
             return name
         suffix = next((end for end in PRIVATE_SUFFIXES if name.endswith("." + end)), "example")
-        return f"host{self._checked(name, attempt)}" + (f".{suffix}" if "." in name else "")
+        return f"host{self._letters(name, attempt)}" + (f".{suffix}" if "." in name else "")
 
     def _email(self, value: str, attempt: int) -> str:
         local, _, domain = value.rpartition("@")
         numbered = re.fullmatch(r"\d+\+(.+)", local)
         account = numbered[1] if numbered else local.split("+", 1)[0] or local
         if not is_pseudonym("user", account):
-            account = f"user{self._checked(account, attempt)}"
+            account = f"user{self._letters(account.casefold(), attempt)}"
         is_forge = domain.casefold().endswith(_FORGE_DOMAIN)
         return f"{account}@{domain.casefold() if is_forge else self._host(domain, 0)}"
 
@@ -172,7 +169,7 @@ class Pseudonyms:
 
     def _mention(self, value: str, attempt: int) -> str:
         first = value[0] if value[0].isalpha() and value[0].isascii() else "U"
-        return f"{first.upper()}SCRUBBED{self._checked(value, attempt).upper()}"
+        return f"{first.upper()}SCRUBBED{self._letters(value.casefold(), attempt).upper()}"
 
 
 _NUMBER = re.compile(r"99900\d{7}")
@@ -193,7 +190,7 @@ class StandIns:
         self._pseudonyms = pseudonyms
         self.digest = pseudonyms.digest
         self._made: dict[tuple[str, str], str] = {}
-        self._taken: dict[str, str] = {}
+        self._taken: dict[tuple[str, str], str] = {}
 
     def of(self, kind: str, value: str) -> str:
         """Return the stand-in of a value."""
@@ -205,9 +202,9 @@ class StandIns:
         made = self._pseudonyms.of(kind, value)
         if kind not in _FEW:
             return made
-        same = re.sub(r"[^0-9a-f]", "", value.lower()) if kind != "ipv4" else value
+        same = value if kind == "ipv4" else re.sub(r"[^0-9a-f]", "", value.lower())
         for attempt in range(1, _MAX_ATTEMPTS):
-            if self._taken.setdefault(f"{kind}:{made}", same) == same:
+            if self._taken.setdefault((kind, made), same) == same:
                 break
             made = self._pseudonyms.of(kind, value, attempt)
         return made
@@ -233,8 +230,7 @@ def is_pseudonym(kind: str, value: str) -> bool:
     if kind == "person":
         parts = value.split()
         return bool(parts) and all(
-            _is_checked("name" if _CHECKED["name"].fullmatch(part) else "user", part)
-            for part in parts
+            _is_checked("name", part) or _is_checked("user", part) for part in parts
         )
     if kind == "number":
         return bool(_NUMBER.fullmatch(value))

@@ -17,14 +17,13 @@ import html
 import json
 import re
 from array import array
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from hashlib import blake2b
 from heapq import merge
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from compression_eval.conversations.scrubbing.passes import PASSES, names_of_code, teach_opened
@@ -45,38 +44,31 @@ _MAX_DEPTH = 8
 _MAX_VALUE_CHARACTERS = 4000
 
 
-@dataclass(frozen=True)
-class Found:
+Lesson = tuple[str, Learnt | str, str]
+"""A pass, a value for it or a mere text, and the sign that shows it."""
+
+_Result = TypeVar("_Result")
+
+
+class Found(NamedTuple):
     """What is found in a text in which no JSON is decoded."""
 
     hits: Mapping[str, Sequence[Hit]]
     """By the names of the passes; those that found nothing are left out."""
-    is_disguised: bool = False
+    is_disguised: bool
     """Whether there are escapes or encodings in it."""
 
 
-Lesson = tuple[str, Learnt | str, str]
-"""A pass, a value for it or a mere text, and the sign that shows it."""
-
-_NOTHING = Found({})
-_DISGUISED = Found({}, is_disguised=True)
-_Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """What a whole text holds."""
 
-    lessons: tuple[Lesson, ...] = ()
-    opened: tuple[Lesson, ...] = ()
+    lessons: tuple[Lesson, ...]
+    opened: tuple[Lesson, ...]
     """What it teaches beside that where it is the arguments of a call."""
-    is_silent: bool = True
+    is_silent: bool
     """Whether nothing is found in any of its parts."""
-    is_disguised: bool = False
+    is_disguised: bool
     """Whether there are escapes or encodings in it."""
-
-
-_SILENT = Reading()
 
 
 class Reader:
@@ -108,9 +100,7 @@ class Reader:
                 hits += view.hits(PASSES[name].search(view.text))
             if hits:
                 found[name] = tuple(hits)
-        if found:
-            return Found(found, bool(view))
-        return _DISGUISED if view else _NOTHING
+        return Found(found, bool(view))
 
     def _read(self, text: str) -> Reading:
         lessons: dict[Lesson, None] = {}
@@ -119,19 +109,16 @@ class Reader:
         for document in _documents(text):
             found = self.search(document)
             is_disguised |= found.is_disguised
+            is_silent &= not found.hits
             for name, hits in found.hits.items():
-                is_silent = False
-                teach = PASSES[name].teach
-                taught = teach(document, hits) if teach else ()
-                lessons.update(((name, learnt, sign), None) for learnt, sign in taught)
+                for lesson in PASSES[name].teach(document, hits):
+                    lessons[name, *lesson] = None
                 if name == "user_names":
-                    taught = teach_opened(document)
-                    opened.update(((name, *lesson), None) for lesson in taught)
+                    for lesson in teach_opened(document):
+                        opened[name, *lesson] = None
             for lesson in names_of_code(document):
                 told = opened if lesson[1] == FOLDER else lessons
                 told["handles", *lesson] = None
-        if is_silent and not (lessons or opened or is_disguised):
-            return _SILENT
         return Reading(tuple(lessons), tuple(opened), is_silent, is_disguised)
 
 
@@ -268,14 +255,9 @@ _NEAR = 200
 _CUT = "\n\x1f\n"
 """Stands between parts that are not read; nothing that holds it is a value."""
 
-_MAX_VIEWS = 4
-
 
 class View:
     """What is around all that was undone in a text.
-
-    It is made of pieces, of which each begins somewhere in the view, was made from a part of the
-    text, and is that part or what was undone in it.
 
     Args:
         text: The text.
@@ -283,62 +265,49 @@ class View:
     """
 
     def __init__(self, text: str, undone: Iterable[tuple[int, int, str]]) -> None:
+        self._original = text
+        self._starts, self._ends = array("I"), array("I")
+        """The edges, in the text, of what each character of the view was made from."""
         parts: list[str] = []
-        self._begins, self._starts, self._ends = array("q"), array("q"), array("q")
-        self._changed = bytearray()
-        length = place = 0
 
-        def add(part: str, start: int, end: int, *, changed: bool = False) -> None:
-            nonlocal length
-            self._begins.append(length)
-            self._starts.append(start)
-            self._ends.append(end)
-            self._changed.append(changed)
+        def keep(start: int, end: int) -> None:
+            parts.append(text[start:end])
+            self._starts.extend(range(start, end))
+            self._ends.extend(range(start + 1, end + 1))
+
+        def add(part: str, start: int, end: int) -> None:
             parts.append(part)
-            length += len(part)
+            self._starts.extend([start] * len(part))
+            self._ends.extend([end] * len(part))
 
+        place = 0
         for start, end, part in undone:
             if start - place > 2 * _NEAR:
                 if parts:
-                    add(text[place : place + _NEAR], place, place + _NEAR)
+                    keep(place, place + _NEAR)
                 place = start - _NEAR
                 add(_CUT, place, place)
-            if start > place:
-                add(text[place:start], place, start)
-            add(part, start, end, changed=True)
+            keep(place, start)
+            add(part, start, end)
             place = end
-        add(text[place : place + _NEAR], place, min(place + _NEAR, len(text)))
-        self._begins.append(length)
+        keep(place, min(place + _NEAR, len(text)))
         self.text = "".join(parts)
 
     def hits(self, found: Iterable[Hit]) -> Iterator[Hit]:
-        """Yield those hits in the view that something undone is part of, as places in the text."""
+        """Yield those hits in the view that the text does not show, as places in the text.
+
+        A hit beside something undone is one, too: before that a letter may have been there.
+        """
         for hit in found:
-            value = self.text[hit.start : hit.end]
-            first = bisect_left(self._begins, hit.start)
-            # A piece without a character, such as a colour code, stands before one that has some.
-            while first and self._begins[first] >= hit.start:
-                first -= 1
-            last = min(bisect_right(self._begins, hit.end), len(self._changed))
-            touched = any(
-                self._changed[piece] and self._begins[piece + 1] >= hit.start
-                for piece in range(first, last)
-            )
-            if touched and _CUT not in value:
-                start, end = self._original(hit.start)[0], self._original(hit.end - 1)[1]
+            start, end = self._starts[hit.start], self._ends[hit.end - 1]
+            around = self.text[max(0, hit.start - 1) : hit.end + 1]
+            is_cut = _CUT[1] in self.text[max(0, hit.start - 2) : hit.end + 2]
+            if not is_cut and around != self._original[max(0, start - 1) : end + 1]:
+                value = self.text[hit.start : hit.end]
                 yield replace(hit, start=start, end=end, value=value)
 
-    def _original(self, place: int) -> tuple[int, int]:
-        """Return the edges, in the text, of what a character of the view was made from."""
-        piece = bisect_right(self._begins, place) - 1
-        start = self._starts[piece]
-        if self._changed[piece]:
-            return start, self._ends[piece]
-        start += place - self._begins[piece]
-        return start, start + 1
 
-
-@lru_cache(maxsize=_MAX_VIEWS)
+@lru_cache(maxsize=2)
 def shown(text: str) -> View | None:
     """Return a text with everything undone; None if there is nothing to undo."""
     places = merge(_undone_by(_ESCAPED, text, 0), _undone_by(_CODED, text, "coded"))

