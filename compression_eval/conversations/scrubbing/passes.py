@@ -201,7 +201,9 @@ _MAX_PROFILE_CHARACTERS = 4000
 _TYPE = r"(?i:type(?:name)?[\"'\\]{0,3}\s?[:=]\s{0,3}[\"'\\]{0,3}%s)\b"
 _KINDS = {
     "bot": re.compile(_TYPE % "bot" + r"|\bBOT_kg|\bMDM6Qm90|\b03:Bot"),
-    "organization": re.compile(_TYPE % "organization" + r"|\bO_kg|\bMDEyOk9yZ2FuaXphdGlv|\b012:Org"),
+    "organization": re.compile(
+        _TYPE % "organization" + r"|\bO_kg|\bMDEyOk9yZ2FuaXphdGlv|\b012:Org"
+    ),
     "somebody": re.compile(_TYPE % "user" + r"|\bU_kg|\bMDQ6VXNl|\b04:User"),
 }
 """The type of an account, or how the ids begin that a forge gives to such accounts."""

@@ -29,7 +29,7 @@ from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.models import IMAGE_DATA, Fixture, Message, Open, Source, ToolCall
 from compression_eval.terminal import aligned
 
-RULES_VERSION = 8
+RULES_VERSION = 9
 """Version of our own rules and pseudonyms; a change of either that changes a byte raises it."""
 
 ORPHANS, PARAPHRASE = "orphans", "paraphrase"

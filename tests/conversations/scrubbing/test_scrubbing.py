@@ -201,11 +201,11 @@ def test_what_ran_is_recorded_once() -> None:
     assert first.source is not None
     assert second.source is not None
     words = f"english-words {version('english-words')}"
-    assert first.source.scrubber == f"compression_eval 8 (default, {words})"
+    assert first.source.scrubber == f"compression_eval 9 (default, {words})"
     assert (first.source.origin, first.source.scrubbing) == ("pi", ["emails"])
     assert second.source.scrubbing == ["emails", "secrets"]
     rules = f"kingfisher-secret-scanner {version('kingfisher-secret-scanner')}"
-    assert second.source.scrubber == f"compression_eval 8 (default, {rules}, {words})"
+    assert second.source.scrubber == f"compression_eval 9 (default, {rules}, {words})"
 
 
 def test_a_field_of_another_model_or_a_text_that_begins_as_an_image_is_no_way_round() -> None:
