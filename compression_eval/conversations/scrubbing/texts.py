@@ -7,7 +7,7 @@ of a fixture. `TextPasses` learns from them and replaces what it finds; its `Rep
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -244,6 +244,7 @@ class Report:
         return aligned([heads, *rows], right=("values", "replaced"))
 
 
+@lru_cache(maxsize=10_000)
 def shape(text: str) -> str:
     """Return what a value looks like without showing it: ``Aaa9-99`` for ``Bob7-42``.
 

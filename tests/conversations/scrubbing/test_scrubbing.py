@@ -247,9 +247,9 @@ def test_a_broken_json_or_a_half_surrogate_stops_nothing() -> None:
 @pytest.mark.parametrize("pattern", ["a@", "1.", "/home", "a-b."])
 def test_time_grows_with_the_text_only(pattern: str) -> None:
     text = pattern * (200_000 // len(pattern))
-    started = time.perf_counter()
+    started = time.process_time()
     cleaned(text)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("name", ["zh-log-rotation"])
