@@ -4,12 +4,12 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
-from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from inspect_ai.log import EvalLog, EvalSample, list_eval_logs, read_eval_log
 from inspect_ai.scorer import Score
 from pydantic import ValidationError
 
@@ -30,6 +30,11 @@ from compression_eval.fixtures.writing import versioned_json
 from compression_eval.terminal import CleanCommand
 from compression_eval.text.printable import printable
 from compression_eval.text.tables import Table, table_lines
+
+_Graded = tuple[Case, str]
+"""An answer with a grader's scores, and why it has none."""
+
+_NOTHING = GraderScores(model="")
 
 
 @click.command(
@@ -54,50 +59,13 @@ def grader(logs: tuple[str, ...], form: str) -> None:
     answers have a second reader's scores, that reader's agreement is printed too: a grader that
     is as near as that is as good as a reader.
     """
-    found = [_data(result) for log in _logs(logs) for result in _results(log)]
+    found = [result for log in _logs(logs) for result in _results(log)]
     if form == "json":
         click.echo(versioned_json({"graders": found}), nl=False)
         return
     click.echo("\n\n".join("\n".join(_lines(data)) for data in found))
     if all(data["failures"] == data["gradings"] for data in found):
         raise DataError("no answer was graded")
-
-
-@dataclass
-class GraderResult:
-    """The scores of one grader, or of a panel's median, for a log's answers."""
-
-    name: str
-    log: str
-    """The log's path."""
-    parameters: dict[str, object]
-    """Generation settings that its role was given."""
-    version: str
-    """Version of the task; graders are comparable if it is the same."""
-    contexts: set[str] = field(default_factory=set)
-    """Values of ``grader_context``."""
-    rubrics: dict[str, str] = field(default_factory=dict)
-    """Digest of the rubric by language, swapped ones left out."""
-    cases: list[Case] = field(default_factory=list)
-    after_rules: list[Case] = field(default_factory=list)
-    """As `cases`, with the scores that a real run would count; only where it has them."""
-    failures: Counter[str] = field(default_factory=Counter)
-    """Answers, variants included, without a usable reply, by reason."""
-
-    @property
-    def originals(self) -> list[Case]:
-        """The unchanged answers."""
-        return [case for case in self.cases if case.original]
-
-    def traps(self) -> dict[str, dict[str, Any]]:
-        """Return by kind the number of traps with a value, and those it fell for."""
-        found: dict[str, dict[str, Any]] = {}
-        for case in self.originals:
-            if case.fell is not None:
-                of_kind = found.setdefault(case.reference.kind, {"answers": 0, "sprung": []})
-                of_kind["answers"] += 1
-                of_kind["sprung"] += [case.reference.item] if case.fell else []
-        return found
 
 
 def _logs(paths: Sequence[str]) -> Iterator[EvalLog]:
@@ -122,80 +90,94 @@ def _logs(paths: Sequence[str]) -> Iterator[EvalLog]:
             raise DataError(f"{path}: {what}; make one: inspect eval tasks/grader_calibration.py")
 
 
-def _results(log: EvalLog) -> Iterator[GraderResult]:
-    """Yield a result for each grader of a log; for a panel its median first."""
+def _results(log: EvalLog) -> Iterator[dict[str, Any]]:
+    """Yield the data on each grader of a log, for JSON; for a panel its median first."""
     scored = [
-        (sample, score, _logged(f"{log.location}: sample {sample.id}", score))
+        (_reference(log, sample), *_logged(f"{log.location}: sample {sample.id}", score))
         for sample in log.samples or []
         if (score := (sample.scores or {}).get("grader_calibration")) is not None
     ]
     # Each log has one panel: the graders have the same order in every sample.
-    panel = next((logged.graders for *_, logged in scored if logged.graders), None)
+    panel = next((logged.graders for _, logged, *_ in scored if logged.graders), None)
     if panel is None:
         raise DataError(f"{log.location}: no answer was graded")
-    version = str(log.eval.task_version)
-    alone = len(panel) == 1
-    median = GraderResult(f"median of {len(panel)} graders", log.location, {}, version)
-    members = [GraderResult(each.model, log.location, each.parameters, version) for each in panel]
-    results = members if alone else [median, *members]
-    for sample, score, logged in scored:
-        try:
-            reference = Reference.model_validate(sample.metadata)
-        except ValidationError as error:
-            where = f"{log.location}: sample {sample.id}: metadata"
-            raise DataError(f"{where}: of another version") from error
-        metadata = score.metadata or {}
-        whole = results[0]
-        whole.cases.append(Case(reference, logged.scores))
-        if not logged.scores:
-            whole.failures[(score.reason or "unknown").removeprefix("grader_failed: ")] += 1
-        whole.after_rules.append(Case(reference, logged.after_rules))
-        for number, result in enumerate([] if alone else members):
-            known = number < len(logged.graders)
-            own = logged.graders[number] if known else GraderScores(model="")
-            result.cases.append(Case(reference, own.scores))
-            if not own.scores:
-                result.failures[own.failure or "unknown"] += 1
+    rubrics: dict[str, str] = {}
+    contexts: set[str] = set()
+    for reference, _, _, metadata in scored:
         if reference.variant != "language_swapped":
-            for result in results:
-                language = str(metadata.get("language", ""))
-                result.contexts.add(str(metadata.get("grader_context", "")))
-                result.rubrics[language] = str(metadata.get("rubric_digest", ""))
-    yield from results
+            rubrics[str(metadata.get("language", ""))] = str(metadata.get("rubric_digest", ""))
+            contexts.add(str(metadata.get("grader_context", "")))
+
+    def data(name: str, parameters: object, graded: Sequence[_Graded]) -> dict[str, Any]:
+        cases = [case for case, _ in graded]
+        originals = [case for case in cases if case.original]
+        second = [each for case in originals if (each := case.second_reader()).scores]
+        failures = Counter(why for case, why in graded if not case.scores)
+        return {
+            "grader": name,
+            "log": log.location,
+            "parameters": parameters,
+            "task_version": str(log.eval.task_version),
+            "rubric_digests": rubrics,
+            "grader_context": sorted(contexts),
+            "gradings": len(cases),
+            "failures": failures.total(),
+            "reasons": dict(failures.most_common()),
+            "agreement": _compared(originals),
+            "second_reader": _compared(second) if second else None,
+            "traps": _traps(originals),
+            "moved": {
+                variant: {key: statistics.fmean(own) if own else None for key, own in by.items()}
+                for variant, by in moved(cases).items()
+            },
+        }
+
+    alone = len(panel) == 1
+    whole = data(
+        panel[0].model if alone else f"median of {len(panel)} graders",
+        panel[0].parameters if alone else {},
+        [(Case(reference, logged.scores), why) for reference, logged, why, _ in scored],
+    )
+    after = [Case(reference, logged.after_rules) for reference, logged, *_ in scored]
+    for key, values in _compared([case for case in after if case.original]).items():
+        whole["agreement"][key]["error_after_rules"] = values["error"]
+    yield whole
+    for place, member in enumerate(() if alone else panel):
+        own = [
+            (reference, logged.graders[place] if place < len(logged.graders) else _NOTHING)
+            for reference, logged, *_ in scored
+        ]
+        graded = [(Case(ref, each.scores), each.failure or "unknown") for ref, each in own]
+        yield data(member.model, member.parameters, graded)
 
 
-def _logged(where: str, score: Score) -> LoggedScores:
+def _reference(log: EvalLog, sample: EvalSample) -> Reference:
     try:
-        return LoggedScores.model_validate(score.metadata or {})
+        return Reference.model_validate(sample.metadata)
+    except ValidationError as error:
+        where = f"{log.location}: sample {sample.id}: metadata"
+        raise DataError(f"{where}: of another version") from error
+
+
+def _logged(where: str, score: Score) -> tuple[LoggedScores, str, dict[str, Any]]:
+    """Return the scores of an answer, why it has none, and the score's metadata."""
+    metadata = score.metadata or {}
+    try:
+        logged = LoggedScores.model_validate(metadata)
     except ValidationError as error:
         raise DataError(describe_validation_error(where, error)) from error
+    return logged, (score.reason or "unknown").removeprefix("grader_failed: "), metadata
 
 
-def _data(result: GraderResult) -> dict[str, Any]:
-    """Return a result as data for JSON; missing values are null."""
-    after = [case for case in result.after_rules if case.original]
-    second = [each for case in result.originals if (each := case.second_reader()).scores]
-    compared = _compared(result.originals)
-    for key, values in _compared(after).items() if after else ():
-        compared[key]["error_after_rules"] = values["error"]
-    return {
-        "grader": result.name,
-        "log": result.log,
-        "parameters": result.parameters,
-        "task_version": result.version,
-        "rubric_digests": result.rubrics,
-        "grader_context": sorted(result.contexts),
-        "gradings": len(result.cases),
-        "failures": result.failures.total(),
-        "reasons": dict(result.failures.most_common()),
-        "agreement": compared,
-        "second_reader": _compared(second) if second else None,
-        "traps": result.traps(),
-        "moved": {
-            variant: {key: statistics.fmean(own) if own else None for key, own in shifts.items()}
-            for variant, shifts in moved(result.cases).items()
-        },
-    }
+def _traps(cases: Sequence[Case]) -> dict[str, dict[str, Any]]:
+    """Return by kind the number of traps with a value, and those that a grader fell for."""
+    found: dict[str, dict[str, Any]] = {}
+    for case in cases:
+        if case.fell is not None:
+            of_kind = found.setdefault(case.reference.kind, {"answers": 0, "sprung": []})
+            of_kind["answers"] += 1
+            of_kind["sprung"] += [case.reference.item] if case.fell else []
+    return found
 
 
 def _compared(cases: Sequence[Case]) -> dict[str, dict[str, Any]]:

@@ -132,17 +132,6 @@ class Case:
         return Case(self.reference, self.reference.second_scores or {})
 
 
-def case_of(item: SampleScore) -> Case | None:
-    """Return the case of a sample's score; None if it has none."""
-    scores = (item.score.metadata or {}).get("scores")
-    if not isinstance(scores, dict) or not item.sample_metadata:
-        return None
-    return Case(
-        Reference.model_validate(item.sample_metadata),
-        {str(name): float(value) for name, value in scores.items()},
-    )
-
-
 def _over_both(
     one: Mapping[str, float], other: Mapping[str, float]
 ) -> tuple[dict[str, float], dict[str, float]]:
@@ -197,12 +186,7 @@ class Agreement:
 
 
 def agreement(cases: Sequence[Case], key: str) -> Agreement:
-    """Compare a grader's scores with the references, over answers with both.
-
-    Args:
-        cases: Graded answers.
-        key: The overall score or a dimension.
-    """
+    """Compare a grader's scores of a dimension, or overall, with the references, where both are."""
     both = [case.compared() for case in cases]
     return compare([grades[key] for grades, _ in both], [right[key] for _, right in both])
 
@@ -283,12 +267,9 @@ def _rank_correlation(grades: "Floats", right: "Floats") -> float:
 
 def _ranks(values: "Floats") -> "Floats":
     """Return ranks; equal values share the mean of theirs."""
-    import numpy as np
-
-    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    means: Floats = (last - (counts - 1) / 2).astype(np.float64)
-    return means[where]
+    below, upto = values[:, None] > values, values[:, None] >= values
+    ranks: Floats = (below.sum(axis=1) + upto.sum(axis=1) + 1) / 2
+    return ranks
 
 
 TRAP = "trap"
@@ -309,7 +290,14 @@ def calibration() -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        cases = [case for item in scores if (case := case_of(item)) is not None]
+        cases = [
+            Case(
+                Reference.model_validate(item.sample_metadata),
+                LoggedScores.model_validate(item.score.metadata).scores,
+            )
+            for item in scores
+            if item.score.metadata and item.sample_metadata
+        ]
         originals = [case for case in cases if case.original]
         agreements = {key: agreement(originals, key) for key in KEYS}
         whole = agreements[OVERALL]
@@ -387,42 +375,41 @@ def _score(
     settings: dict[str, Any],
 ) -> Score:
     medians = {name: panel.score(name) for name in request.ids} if panel.succeeded else {}
-    scores = {name: value for name, value in medians.items() if not math.isnan(value)}
-    after = {
-        name: score
-        for name, score in judge(request, sample, panel).scores.items()
-        if not math.isnan(score)
-    }
-    graders = [
-        GraderScores(
-            model=grading.grader,
-            parameters=grading.parameters,
-            attempts=grading.attempts,
-            failure=grading.failure,
-            scores={
-                name: result.score
-                for name, result in grading.results.items()
-                if result.score is not None
-            },
-        )
-        for grading in panel.gradings
-    ]
+    counted = judge(request, sample, panel).scores
+    logged = LoggedScores(
+        scores={name: value for name, value in medians.items() if not math.isnan(value)},
+        after_rules={name: value for name, value in counted.items() if not math.isnan(value)},
+        graders=[
+            GraderScores(
+                model=grading.grader,
+                parameters=grading.parameters,
+                attempts=grading.attempts,
+                failure=grading.failure,
+                scores={
+                    name: result.score
+                    for name, result in grading.results.items()
+                    if result.score is not None
+                },
+            )
+            for grading in panel.gradings
+        ],
+    )
+    plain = logged.model_dump()
     metadata = {
         **settings,
-        "scores": scores,
-        "after_rules": after,
+        "scores": plain["scores"],
+        "after_rules": plain["after_rules"],
         "reference": reference.scores,
-        "graders": [each.model_dump() for each in graders],
+        "graders": plain["graders"],
     }
-    if not scores:
-        details = "\n".join(f"{item.grader}: {item.detail}" for item in panel.gradings)
+    if not logged.scores:
         return Score.unscored(
             reason=f"grader_failed: {panel.failure or 'no criterion has a value'}",
             answer=sample.answer.text,
-            explanation=details,
+            explanation="\n".join(f"{item.grader}: {item.detail}" for item in panel.gradings),
             metadata=metadata,
         )
-    case = Case(reference, scores)
+    case = Case(reference, logged.scores)
     fell = case.fell if case.original else None
     grades, _ = case.compared()
     return Score(

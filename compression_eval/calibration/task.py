@@ -1,14 +1,13 @@
 """Graded answers as an Inspect task."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.dataset import Sample as InspectSample
 from inspect_ai.log import HeadlineMetric
-from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, get_model, model_roles
+from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, model_roles
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from compression_eval._version import __version__
@@ -34,21 +33,12 @@ from compression_eval.grading.rubric import rubric_digest
 from compression_eval.inspect_models import EMBEDDED_MODEL, unknown_role
 from compression_eval.record import AnswerRecord, SampleRecord, write_record
 from compression_eval.run_hooks import follow_runs
+from compression_eval.task import active_model
 from compression_eval.terminal import command_line_errors
 from compression_eval.versioning import result_version
 
 MARK = "grader_calibration"
 """Key of a log's metadata that marks logs of this task."""
-
-
-@dataclass(frozen=True)
-class CalibrationArguments:
-    """Arguments of the task; see `grader_calibration`."""
-
-    answers: str | list[str] | None = None
-    variants: bool = False
-    grader_context: GraderContext = "state"
-    language: Language | None = None
 
 
 @task
@@ -82,16 +72,20 @@ def calibration_task_from(parameters: Mapping[str, Any]) -> Task:
     Raises:
         CommandLineError: As `calibration_task`, and for a name that is not an argument.
     """
-    named = {name: value for name, value in parameters.items() if name != "unknown"}
-    named |= parameters.get("unknown", {})
+    given = {name: value for name, value in parameters.items() if name != "unknown"}
     with command_line_errors():
-        if error := unknown_arguments(named, CalibrationArguments.__dataclass_fields__):
+        if error := unknown_arguments(given | parameters.get("unknown", {}), given):
             raise error
-        return calibration_task(CalibrationArguments(**named))
+        return calibration_task(**given)
 
 
-def calibration_task(arguments: CalibrationArguments) -> Task:
-    """Return the task that has the grader grade the answers.
+def calibration_task(
+    answers: str | list[str] | None = None,
+    variants: bool = False,
+    grader_context: GraderContext = "state",
+    language: Language | None = None,
+) -> Task:
+    """Return the task that has the grader grade the answers; see `grader_calibration`.
 
     No answering model is called: the answers are part of the sets. Without a chosen model, the
     embedded one grades.
@@ -99,18 +93,18 @@ def calibration_task(arguments: CalibrationArguments) -> Task:
     Raises:
         DataError: An argument or a set is invalid.
     """
-    if not isinstance(arguments.variants, bool):
-        raise DataError(f"variants: {arguments.variants!r} is not true or false")
-    scorer = calibration_scorer(arguments.grader_context, arguments.language)
-    sets = load_sets(arguments.answers)
-    nothing_chosen = _nothing_chosen()
+    if not isinstance(variants, bool):
+        raise DataError(f"variants: {variants!r} is not true or false")
+    scorer = calibration_scorer(grader_context, language)
+    sets = load_sets(answers)
+    nothing_chosen = active_model() == "none/none"
     if error := unknown_role(model_roles()):
         raise error
     records: dict[str, SampleRecord] = {}
     samples: list[InspectSample] = []
     for group in sets:
         for item in group.answers.answers:
-            varied = variants_of(group.probes[item.probe], item.kind) if arguments.variants else []
+            varied = variants_of(group.probes[item.probe], item.kind) if variants else []
             for variant in (ORIGINAL, *varied):
                 sample, record = _sample(group, item, variant)
                 samples.append(sample)
@@ -123,10 +117,7 @@ def calibration_task(arguments: CalibrationArguments) -> Task:
         scorer=scorer,
         model=EMBEDDED_MODEL if nothing_chosen else None,
         model_roles={"grader": EMBEDDED_MODEL} if nothing_chosen else None,
-        headline_metric=HeadlineMetric(
-            scorer="grader_calibration",
-            metric="error",
-        ),
+        headline_metric=HeadlineMetric(scorer="grader_calibration", metric="error"),
         name="grader_calibration",
         version=_version(sets),
         metadata={MARK: __version__},
@@ -142,7 +133,7 @@ def written_answers(records: Mapping[str, SampleRecord], contexts: Mapping[str, 
     """
 
     @solver(name="written_answers")
-    def written() -> Solver:
+    def written() -> Solver:  # without parameters, which the log would hold
         async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
             record = records[str(state.sample_id)]
             write_record(state.store, record)
@@ -198,10 +189,3 @@ def _version(sets: list[CalibrationSet]) -> str:
     parts = [digest(group.answers) for group in sets]
     probes = [digest(probe) for group in sets for probe in group.probes.values()]
     return result_version([*parts, *probes, *(rubric_digest(name) for name in ("en", "zh", "ja"))])
-
-
-def _nothing_chosen() -> bool:
-    try:
-        return str(get_model()) == "none/none"
-    except ValueError:  # the task is created in Python, outside of an eval
-        return False

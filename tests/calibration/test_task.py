@@ -11,7 +11,7 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog, write_eval_log
 
 from compression_eval.calibration.answers import load_sets
-from compression_eval.calibration.task import CalibrationArguments, calibration_task
+from compression_eval.calibration.task import calibration_task
 from compression_eval.cli import main
 from compression_eval.errors import DataError
 from tests.grading.samples import MockGrader
@@ -78,7 +78,7 @@ def impressed(request: dict[str, Any], criterion: str) -> float:
 
 def run(tmp_path: Path, *graders: MockGrader, **arguments: Any) -> EvalLog:
     (log,) = inspect_eval(
-        calibration_task(CalibrationArguments(**arguments)),
+        calibration_task(**arguments),
         model="mockllm/nobody",
         model_roles={"grader": [grader.model for grader in graders]},
         log_dir=str(tmp_path),
@@ -191,7 +191,7 @@ def test_a_grader_that_always_fails_leaves_no_scores(tmp_path: Path) -> None:
 
 def test_the_embedded_grader(tmp_path: Path) -> None:
     (log,) = inspect_eval(
-        calibration_task(CalibrationArguments(answers="ja-csv-import")),
+        calibration_task(answers="ja-csv-import"),
         model="embedded/lexical",
         log_dir=str(tmp_path),
         display="log",
@@ -211,7 +211,7 @@ def test_the_embedded_grader(tmp_path: Path) -> None:
 )
 def test_wrong_arguments(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(DataError, match=said):
-        calibration_task(CalibrationArguments(**arguments))
+        calibration_task(**arguments)
 
 
 def test_logs_that_are_none(tmp_path: Path) -> None:
