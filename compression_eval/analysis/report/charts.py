@@ -1,10 +1,10 @@
 """Charts of a report, by Vega-Lite: SVG for the page at two widths, PNG for elsewhere.
 
-Each chart is a function of the figures that returns a `Drawing`: title, description and a function
-that returns a Vega-Lite specification for a width, as plain data. The functions above them return
-the parts that charts share: axes, colours, bars, panels. No text of a conversation is in a chart;
-names of arms are data of a specification, which Vega escapes. vl-convert draws without a browser or
-a network.
+Each chart is a function of the figures that calls `drawn` with a title, a description, and a
+function that returns a Vega-Lite specification for a width, as plain data. The functions above them
+return the parts that charts share: axes, colours, bars, panels. No text of a conversation is in a
+chart; names of arms are data of a specification, which Vega escapes. vl-convert draws without a
+browser or a network.
 """
 
 import json
@@ -126,32 +126,24 @@ class Mark:
     dominated: bool = False
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A chart that is not yet drawn."""
-
-    title: str
-    description: str
-    view: Callable[[int], Spec]
-    """The specification for a width in pixels."""
-
-
 def charts(of: Figures) -> list[Chart]:
     """Draw the charts that there are figures for, in the order of the page."""
     controls = frozenset(arm.name for arm in of.arms if arm.role)
     failed = {arm.name: arm.failed for arm in of.arms if arm.failed}
     look = looks([arm.name for arm in of.arms], controls, failed)
-    made = ((name, draw(of, look)) for name, draw in CHARTS.items())
-    return [drawn(name, drawing) for name, drawing in made if drawing]
+    made = (draw(of, look) for draw in (_frontier, _radar, _dimensions, _survival, _stages))
+    return [chart for chart in made if chart]
 
 
-def drawn(name: str, drawing: Drawing) -> Chart:
-    """Draw a chart; the same figures give the same bytes."""
+def drawn(name: str, title: str, description: str, view: Callable[[int], Spec]) -> Chart:
+    """Draw a chart, of which `view` gives the specification for a width in pixels.
+
+    The same figures give the same bytes.
+    """
     from vl_convert import svg_to_png
 
-    wide, narrow = (_svg(drawing.view(width)) for width in (WIDE, NARROW))
-    pixels = svg_to_png(wide, scale=_SCALE)
-    return Chart(name, drawing.title, drawing.description, wide, narrow, pixels)
+    wide, narrow = (_svg(view(width)) for width in (WIDE, NARROW))
+    return Chart(name, title, description, wide, narrow, svg_to_png(wide, scale=_SCALE))
 
 
 def _svg(view: Spec) -> str:
@@ -278,7 +270,7 @@ def _bars(rows: Sequence[Spec], x: Spec, colour: Spec, *layers: Spec, **more: An
 # ----- quality against what is kept
 
 
-def _frontier(of: Figures, looks: Mapping[str, Look]) -> Drawing | None:
+def _frontier(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
     """Draw every arm's knowledge against the tokens of its states.
 
     The controls are named and not drawn: on a scale with a state of 100 tokens and one of 50,000
@@ -305,7 +297,8 @@ def _frontier(of: Figures, looks: Mapping[str, Look]) -> Drawing | None:
             "another arm, by the intervals; the broken line joins the best of the others by their "
             "means, and where intervals overlap the order may be chance."
         )
-    return Drawing(
+    return drawn(
+        "frontier",
         "Quality against retained tokens",
         said + (f" Controls, not drawn: {'; '.join(controls)}." if controls else ""),
         lambda width: scattered(marks, width, "tokens left (mean, logarithmic)"),
@@ -362,7 +355,7 @@ def scattered(
 # ----- scores
 
 
-def _radar(of: Figures, looks: Mapping[str, Look]) -> Drawing | None:
+def _radar(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
     """Draw the six dimensions, a small radar for each arm."""
     known = {name: look for name, look in looks.items() if of.of_arm[name].estimates}
     if not known:
@@ -380,7 +373,7 @@ def _radar(of: Figures, looks: Mapping[str, Look]) -> Drawing | None:
         return _panels(radars, columns)
 
     said = "Mean of each of the six dimensions, 0 to 5, for every arm."
-    return Drawing("Six dimensions", said, view)
+    return drawn("radar", "Six dimensions", said, view)
 
 
 def _web(look: Look, means: Sequence[float]) -> Spec:
@@ -421,7 +414,7 @@ def _web(look: Look, means: Sequence[float]) -> Spec:
     )
 
 
-def _dimensions(of: Figures, looks: Mapping[str, Look]) -> Drawing | None:
+def _dimensions(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
     """Draw a panel of bars for each measure, with the interval on these conversations."""
     known = {name: look for name, look in looks.items() if of.of_arm[name].estimates}
     if not known:
@@ -469,13 +462,13 @@ def _dimensions(of: Figures, looks: Mapping[str, Look]) -> Drawing | None:
     if any(each.here and not each.no_spread for each in estimates):
         title += ", with its interval"
         description += " Lines: 95 % intervals on these conversations."
-    return Drawing(title, description, view)
+    return drawn("dimensions", title, description, view)
 
 
 # ----- facts
 
 
-def _survival(of: Figures, looks: Mapping[str, Look]) -> Drawing | None:
+def _survival(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
     """Draw the share of facts in the state, by age and by cycle, a cell for each arm."""
     arms = {look: own for name, look in looks.items() if (own := of.of_arm[name].survival).by_age}
     if not arms:
@@ -529,14 +522,14 @@ def _survival(of: Figures, looks: Mapping[str, Look]) -> Drawing | None:
     said += f"By the reader's word on {read} of {facts} facts, else looked up." if read else ""
     said += "" if read else "Looked up in the state; no model read it."
     said += f" The look-up agrees on: {agreed}." if agreed else ""
-    return Drawing("Facts that survive", said, view)
+    return drawn("survival", "Facts that survive", said, view)
 
 
 def _passed(number: str) -> str:
     return f"{number} cycle" if number == "1" else f"{number} cycles"
 
 
-def _stages(of: Figures, looks: Mapping[str, Look]) -> Drawing | None:
+def _stages(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
     """Draw what became of the facts of every arm, as shares that add up to all."""
     arms = {look: own for name, look in looks.items() if (own := of.of_arm[name].survival.stages)}
     if not arms:
@@ -579,14 +572,4 @@ def _stages(of: Figures, looks: Mapping[str, Look]) -> Drawing | None:
         "Yellow: in the state, not in the answer. Orange to brown: not in the state. "
         "Grey: not known, or no state."
     )
-    return Drawing("Where facts were lost", said, view)
-
-
-CHARTS: Mapping[str, Callable[[Figures, Mapping[str, Look]], Drawing | None]] = {
-    "frontier": _frontier,
-    "radar": _radar,
-    "dimensions": _dimensions,
-    "survival": _survival,
-    "stages": _stages,
-}
-"""The function that draws each chart, in the order of the page."""
+    return drawn("stages", "Where facts were lost", said, view)

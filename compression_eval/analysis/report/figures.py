@@ -108,24 +108,6 @@ _LOST = ("never_fed", "superseded", "distorted", "dropped", "lost", "unused", "u
 _PROBE = ["unit", "probe_id"]
 """Columns that name a probe."""
 
-_COMPARED = [*("fixture", "log_path", "state", "failure", "tokens_state"), *_PROBE, *HEADLINE]
-"""Columns by which arms are compared with each other."""
-
-_IN_TABLES = frozenset(
-    {
-        *_COMPARED,
-        *GROUPS,
-        *("arm", "log", "cut", "epoch", "fact_violations", "answer_all_tokens"),
-        *("refetch_tokens", "refetch_calls", "refetch_correct", "refetch_knowledge"),
-    }
-)
-"""Columns of samples that `common` keeps: it copies them, so no more than needed."""
-
-_NOT_IN_FIGURES = (
-    *("answer_cut_off", "criteria_asked", "criteria_ungraded", "refetch_recall", "fact_agreement"),
-)
-"""Columns of samples that no figure is made of."""
-
 _OF_FACTS = (
     *("fixture", "cut", "probe", "fact", "epoch", "stage", "in_state", "in_answer"),
     *("in_state_read", "in_answer_read", "age_share", "cycles", "type", "region"),
@@ -183,8 +165,8 @@ def read_frames(logs: Sequence[Log], *, progress: Callable[[int], None] = lambda
         DataError: A log cannot be read, or was written by an incompatible version.
     """
     aside = Aside("sample_uuid", "question", "answer", CRITERIA, FACTS)
-    names = (name for name in SAMPLE_COLUMNS if name not in _NOT_IN_FIGURES)
-    rows = read_rows(logs, (*names, CRITERIA, FACTS), progress=progress, aside=aside)
+    columns = (*SAMPLE_COLUMNS, CRITERIA, FACTS)
+    rows = read_rows(logs, columns, progress=progress, aside=aside)
     samples = with_states(rows)
     return Frames(samples, states_of(samples), aside)
 
@@ -310,7 +292,7 @@ def figures(frames: Frames) -> Figures:
         own = shared.iloc[places.get(name, [])]
         samples, facts = frames.unfolded(name)
         reported[name] = _reported(name, frames.samples.iloc[every[name]])
-        by_arm[name] = own[_COMPARED].assign(answer=samples.loc[own.index, "answer"])
+        by_arm[name] = own.assign(answer=samples.loc[own.index, "answer"])
         of_arm[name] = _of_arm(own, frames, samples, facts)
         spent[name] = ways_of_answering(own, facts)
     # The highest knowledge first, arms without any score last.
@@ -424,7 +406,7 @@ def common(samples: "DataFrame") -> "tuple[DataFrame, int]":
     at = ~without
     if everywhere:
         at &= MultiIndex.from_frame(samples[_PROBE]).isin(list(everywhere))
-    return samples.loc[at, [name for name in samples if name in _IN_TABLES]], len(everywhere)
+    return samples[at], len(everywhere)
 
 
 def table(samples: "DataFrame") -> list[Row]:

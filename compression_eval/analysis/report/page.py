@@ -12,7 +12,6 @@ import json
 import math
 import os
 import shlex
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -31,7 +30,6 @@ from compression_eval.analysis.logs import Log, local_path
 from compression_eval.analysis.report import sections
 from compression_eval.analysis.report.charts import (
     Chart,
-    Drawing,
     Mark,
     charts,
     drawn,
@@ -42,7 +40,7 @@ from compression_eval.analysis.report.figures import Frames, as_json, figures, r
 from compression_eval.analysis.report.tradeoff import ReportedArm
 from compression_eval.analysis.statistics.intervals import arm_mean
 from compression_eval.errors import DataError
-from compression_eval.fixtures.writing import put
+from compression_eval.fixtures.writing import written_whole
 from compression_eval.text.printable import clean
 from compression_eval.text.tables import as_markdown
 
@@ -83,10 +81,7 @@ def report_files(
     progress("drawing")
     made = charts(computed)
     progress("writing")
-    parts = sections.parts(computed, logs, frames.samples)
-    if reference:
-        runs = parts.pop("runs")
-        parts |= {"reference": sections.reference(sections.published()), "runs": runs}
+    parts = sections.parts(computed, logs, frames.samples, reference=reference)
     notes = list(sections.notes(computed, logs))
     seen = viewer_of([log.path for log in logs], out, viewer)
     data, shown = page_data(frames, computed.arms, seen)
@@ -128,12 +123,12 @@ def agent_report_files(arms: Sequence[AgentArm]) -> dict[str, bytes]:
             limits = score.here or score.elsewhere
             marks.append(Mark(look[arm.name], tokens.mean, score.mean, limits))
     across, up = "tokens per sample (logarithmic)", arms[0].score
-    drawing = Drawing(
+    chart = drawn(
+        "tokens",
         "Score against tokens",
         "Means over the samples with a score, with 95 % intervals of the score.",
         lambda width: scattered(marks, width, across, up=up, most=1),
     )
-    chart = drawn("tokens", drawing)
     task = arms[0].logs[0].header.eval.task
     texts = {
         "index.html": _filled("agents", parts=arms_page(arms), task=task, charts=[chart]),
@@ -150,24 +145,17 @@ def _encoded(texts: Mapping[str, str]) -> dict[str, bytes]:
 
 
 def write_files(out: Path, made: Mapping[str, bytes]) -> None:
-    """Write files into a folder, each as a whole, after all of them could be written.
+    """Write files into a folder, each as a whole.
 
     Files of an earlier report are replaced; what else is in the folder stays.
 
     Raises:
         OSError: The folder cannot be written to.
     """
-    # In the folder if it is there, else next to it, so that moving is within one file system.
-    place = out.resolve()
-    near = place if place.is_dir() else place.parent
-    with tempfile.TemporaryDirectory(dir=near, prefix=f".{place.name}.") as scratch:
-        for name, content in made.items():
-            path = Path(scratch) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
+    for name, content in made.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        with written_whole(out / name) as path:
             path.write_bytes(content)
-        for name in made:
-            (out / name).parent.mkdir(parents=True, exist_ok=True)
-            put(Path(scratch) / name, out / name)
 
 
 # ----- the page

@@ -1,15 +1,16 @@
 """The parts of a report as tables and sentences, from which its page and its Markdown are made.
 
-`parts` gives every part of the page by its id; `markdown` puts the first sentence and most of these
-parts into a text for a pull request.
+A function for each part says its title, when it is shown, its tables and its notes. `parts` gives
+them in the order of the page; `markdown` puts the first sentence and most of the parts into a text
+for a pull request.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Union
 
 import yaml
 
@@ -25,7 +26,7 @@ from compression_eval.analysis.comparison.measures import (
 )
 from compression_eval.analysis.facts import SPENDING_NOTE, meanings, spending_table
 from compression_eval.analysis.logs import Log
-from compression_eval.analysis.report.figures import GROUPS, TABLE_MEASURES, Figures, Miss, Value
+from compression_eval.analysis.report.figures import GROUPS, TABLE_MEASURES, Figures, Value
 from compression_eval.analysis.report.tradeoff import Pair, ReportedArm
 from compression_eval.analysis.statistics.intervals import Limits
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
@@ -57,12 +58,6 @@ MAX_OPENING = 5
 MAX_ROWS, MAX_OPEN = 30, 15
 """Rows of a table in the Markdown, and of a part that is open on the page."""
 
-_IN_MARKDOWN = (
-    *("summary", "pairs", "retention", "scores", "misses", "spending", "costs", "failures"),
-    "reference",
-)
-"""Parts of the page that the Markdown has as well."""
-
 
 @dataclass(frozen=True)
 class Part:
@@ -71,16 +66,12 @@ class Part:
     title: str
     blocks: Sequence[Union[Table, str, "Part"]]
     """A text is a note."""
+    id: str = ""
+    """Its place on the page; of a smaller part empty."""
+    pasted: bool = False
+    """Whether the Markdown has it as well."""
     open: bool = True
     """Whether a smaller part is unfolded."""
-
-
-@cache
-def published() -> dict[str, Any]:
-    """Return published figures to show next to a report's own; they are no claim of ours."""
-    text = (files(__package__) / "published.yaml").read_text(encoding="utf-8")
-    found: dict[str, Any] = yaml.safe_load(text)
-    return found
 
 
 # ----- numbers
@@ -239,85 +230,30 @@ def left_out(of: Figures) -> str:
 # ----- the parts
 
 
-def parts(of: Figures, logs: Sequence[Log], samples: "DataFrame") -> dict[str, Part]:
-    """Return the parts of the page by id, in its order; charts and probes are in the template."""
-    groups = [Part(f"By {title}", [table]) for title, table in _groups(of)]
-    missed = [
-        Part(f"{arm.name}: {len(rows) or 'no'} {'miss' if len(rows) == 1 else 'misses'}", tables)
-        for arm in of.arms
-        if arm.role != "floor"
-        for rows in [of.of_arm[arm.name].misses]
-        for tables in [[_misses(rows)] if rows else []]
-    ]
-    found: dict[str, Part | None] = {
-        "summary": Part("Arms", [summary(of), _summary_note(of)]),
-        "pairs": _pairs(of),
-        "retention": retention(of),
-        "charts": Part("Charts", []),
-        "scores": Part(
-            "Scores by conversation",
-            [
-                f"{of.formula[0].upper()}{of.formula[1:]}. Bracketed: probes behind a value, where "
-                "fewer than in its row.",
-                *(
-                    Part(f"{arm.name}{_bracketed(arm.failed)}", [_scores(of, arm)])
-                    for arm in of.arms
-                ),
-            ],
-        ),
-        "intervals": Part(
-            "Means and intervals",
-            [
-                _intervals(of),
-                "Means over the conversations, every one counting the same. Under each, 95 % "
-                "intervals: on these conversations (fixtures and probes as they are; the unit is "
-                "the compression), below it for new conversations (the unit is the fixture; "
-                "Student's t). No spread: every compression and answer came out the same.",
-            ],
-        ),
-        "spending": Part("Tokens per correct answer", [spent, SPENDING_NOTE])
-        if (spent := spending_table(of.spending))
-        else None,
-        "groups": Part("By group of probes", groups) if groups else None,
-        "misses": Part(
-            "Misses",
-            [
-                f"Probes whose knowledge (mean over epochs) is under {MISS:g}, the worst "
-                "first; not those of the floor, which knows nothing of the history.",
-                *missed,
-            ],
-        ),
-        "costs": Part(
-            "Cost and time",
-            [
-                _costs(of),
-                "Means. Cached tokens were read from the provider's cache and are part of the "
-                "tokens in. A dash: not known from these runs.",
-            ],
-        ),
-        "failures": Part(
-            "Failures",
-            [
-                *(f"{arm.name}: {_failed(of, arm)}" for arm in of.arms),
-                "A failed sample has no score and is in no mean. Where it was the grader that "
-                "failed, the probe is left out for all arms.",
-            ],
-        ),
-        "probes": Part("Probes", []),
-        "runs": Part(
-            "Runs",
-            [
-                _runs(samples, logs),
-                "Task version and digests change whenever something changes that decides results. "
-                "Every figure of this page is in figures.json, computed from the frames of "
-                "compression_eval.analysis.",
-            ],
-        ),
-    }
-    return {name: part for name, part in found.items() if part is not None}
+def parts(
+    of: Figures, logs: Sequence[Log], samples: "DataFrame", *, reference: bool = False
+) -> list[Part]:
+    """Return the parts of the page, in its order; charts and probes are in the template."""
+    found = (
+        summary(of),
+        _pairs(of),
+        _retention(of),
+        Part("Charts", [], id="charts"),
+        _scores(of),
+        _intervals(of),
+        _spending(of),
+        _groups(of),
+        _misses(of),
+        _costs(of),
+        _failures(of),
+        Part("Probes", [], id="probes"),
+        _reference() if reference else None,
+        _runs(samples, logs),
+    )
+    return [part for part in found if part]
 
 
-def summary(of: Figures) -> Table:
+def summary(of: Figures) -> Part:
     """Return one row per arm with the deciding figures."""
     others = (OVERALL, RECALL, SURVIVAL)
     heads = ["Arm", "Knowledge", "Failed", "Retention", "Tokens left", "Standing"]
@@ -354,33 +290,27 @@ def summary(of: Figures) -> Table:
                 percent(figures.costs["removed"], 1),
             ]
         )
-    return Table(heads, rows, texts=(heads.index("Standing"),))
-
-
-def _summary_note(of: Figures) -> str:
     means = [mean for arm in of.arms if (mean := of.estimate(arm.name))]
-    epochs = max(arm.epochs for arm in of.arms)
     limits = any(mean.here and not mean.no_spread for mean in means)
     shared, asked = of.probes
+    on = f"on the {shared} of {asked} probes that every arm was asked" if shared else "on its own"
     answered, graded = (
         "; ".join(dict.fromkeys(names))
         for names in zip(*((arm.model, arm.graders) for arm in of.arms), strict=True)
     )
-    return (
-        f"Answered by {answered}, graded by {graded}, {counted(epochs, 'epoch')}. "
+    note = (
+        f"Answered by {answered}, graded by {graded}, "
+        f"{counted(max(arm.epochs for arm in of.arms), 'epoch')}. "
         f"Knowledge: 0 to 5{', with its 95 % interval on these conversations' * limits}; every arm "
-        + (
-            f"on the {shared} of {asked} probes that every arm was asked"
-            if shared
-            else "on its own"
-        )
-        + ", without the samples that failed, every conversation counting the same. Retention: "
+        f"{on}, without the samples that failed, every conversation counting the same. Retention: "
         "where its knowledge is between that of the arms none (0 %) and full (100 %). Tokens "
         "left: mean size of its states. Removed: the mean of the conversations' shares. Dominated: "
         "on the probes that all arms have an answer to, another arm is shown to be better (by the "
         "intervals, not by the means alone), keeps no more tokens and fails no more often. Failed: "
         "samples without a score, and compressions that gave no state, or a suspect one."
     )
+    table = Table(heads, rows, texts=(heads.index("Standing"),))
+    return Part("Arms", [table, note], id="summary", pasted=True)
 
 
 def _settings(arm: ReportedArm) -> list[str]:
@@ -395,58 +325,6 @@ def _settings(arm: ReportedArm) -> list[str]:
 def _mean(of: Figures, arm: ReportedArm, measure: str) -> str:
     estimate = of.estimate(arm.name, measure)
     return _shown(measure, estimate.mean) if estimate else DASH
-
-
-def _scores(of: Figures, arm: ReportedArm) -> Table:
-    """Return an arm's table by conversation."""
-    rows = of.of_arm[arm.name].table
-    cells = [
-        [
-            row.label,
-            str(row.probes),
-            *(_with_probes(row.cells[m], row.probes) for m in TABLE_MEASURES),
-        ]
-        for row in rows
-    ]
-    return Table(["Fixture", "Probes", *map(title_of, TABLE_MEASURES)], cells, total=len(rows) > 1)
-
-
-def _intervals(of: Figures) -> Table:
-    """Return the means of every measure with both intervals."""
-    rows: list[list[str | Cell]] = []
-    for arm in of.arms:
-        row: list[str | Cell] = [_named(arm)]
-        for measure in HEADLINE:
-            estimate, below = of.estimate(arm.name, measure), ""
-            if estimate is not None:
-                here = "no spread" if estimate.no_spread else between(estimate.here, measure)
-                below = f"{here}\n{between(estimate.elsewhere, measure)}"
-            row.append(Cell(_mean(of, arm, measure), below=below))
-        rows.append(row)
-    return Table(["Arm", *map(title_of, HEADLINE)], rows)
-
-
-def retention(of: Figures) -> Part | None:
-    """Return the normalised retention of knowledge; None without controls."""
-    failed = {arm.name: arm.failed or "0" for arm in of.arms}
-    rows: list[list[str]] = []
-    for name, retained in of.retained.items():
-        kept = retained.measures.get(KNOWLEDGE)
-        cells = [DASH] * 5
-        if kept is not None:
-            share = percent(kept.share) if kept.share is not None else "close"
-            cells = [decimal(kept.floor), decimal(kept.ceiling), share]
-            cells += [_percents(kept.here), _percents(kept.elsewhere)]
-        rows.append([name, str(retained.conversations), failed[name], *cells])
-    heads = ["Arm", "Conversations", "Failed", "Floor", "Ceiling", "Retention"]
-    heads += ["95 % here", "95 % for new conversations"]
-    note = (
-        "(arm - floor) / (ceiling - floor) of knowledge, a ratio of means over the conversations, "
-        "on the probes that all three have, by Fieller's method. Close: ceiling and floor are less "
-        f"than {CLOSEST:g} of 5 apart, so that a share would say nothing. figures.json has the "
-        "other measures."
-    )
-    return Part("Retention between floor and ceiling", [Table(heads, rows), note]) if rows else None
 
 
 def _pairs(of: Figures) -> Part | None:
@@ -481,32 +359,118 @@ def _pairs(of: Figures) -> Part | None:
     )
     count = f"{counted(len(table.rows), 'pair')}, the largest difference first"
     rows = Part(count, [table], open=len(table.rows) <= MAX_OPEN)
-    return Part("Every two arms", [rows, note])
+    return Part("Every two arms", [rows, note], id="pairs", pasted=True)
 
 
-def _groups(of: Figures) -> Iterator[tuple[str, Table]]:
-    """Yield a table for each property of probes that varies: an arm per row."""
+def _retention(of: Figures) -> Part | None:
+    """Return the normalised retention of knowledge; None without controls."""
+    failed = {arm.name: arm.failed or "0" for arm in of.arms}
+    rows: list[list[str]] = []
+    for name, retained in of.retained.items():
+        kept = retained.measures.get(KNOWLEDGE)
+        cells = [DASH] * 5
+        if kept is not None:
+            share = percent(kept.share) if kept.share is not None else "close"
+            cells = [decimal(kept.floor), decimal(kept.ceiling), share]
+            cells += [_percents(kept.here), _percents(kept.elsewhere)]
+        rows.append([name, str(retained.conversations), failed[name], *cells])
+    if not rows:
+        return None
+    heads = ["Arm", "Conversations", "Failed", "Floor", "Ceiling", "Retention"]
+    heads += ["95 % here", "95 % for new conversations"]
+    note = (
+        "(arm - floor) / (ceiling - floor) of knowledge, a ratio of means over the conversations, "
+        "on the probes that all three have, by Fieller's method. Close: ceiling and floor are less "
+        f"than {CLOSEST:g} of 5 apart, so that a share would say nothing. figures.json has the "
+        "other measures."
+    )
+    title = "Retention between floor and ceiling"
+    return Part(title, [Table(heads, rows), note], id="retention", pasted=True)
+
+
+def _scores(of: Figures) -> Part:
+    """Return each arm's table by conversation."""
+    heads = ["Fixture", "Probes", *map(title_of, TABLE_MEASURES)]
+    tables = []
+    for arm in of.arms:
+        rows = [
+            [
+                row.label,
+                str(row.probes),
+                *(_with_probes(row.cells[name], row.probes) for name in TABLE_MEASURES),
+            ]
+            for row in of.of_arm[arm.name].table
+        ]
+        table = Table(heads, rows, total=len(rows) > 1)
+        tables.append(Part(f"{arm.name}{_bracketed(arm.failed)}", [table]))
+    note = (
+        f"{of.formula[0].upper()}{of.formula[1:]}. Bracketed: probes behind a value, where fewer "
+        "than in its row."
+    )
+    return Part("Scores by conversation", [note, *tables], id="scores", pasted=True)
+
+
+def _intervals(of: Figures) -> Part:
+    """Return the means of every measure with both intervals."""
+    rows: list[list[str | Cell]] = []
+    for arm in of.arms:
+        row: list[str | Cell] = [_named(arm)]
+        for measure in HEADLINE:
+            estimate, below = of.estimate(arm.name, measure), ""
+            if estimate is not None:
+                here = "no spread" if estimate.no_spread else between(estimate.here, measure)
+                below = f"{here}\n{between(estimate.elsewhere, measure)}"
+            row.append(Cell(_mean(of, arm, measure), below=below))
+        rows.append(row)
+    note = (
+        "Means over the conversations, every one counting the same. Under each, 95 % "
+        "intervals: on these conversations (fixtures and probes as they are; the unit is "
+        "the compression), below it for new conversations (the unit is the fixture; "
+        "Student's t). No spread: every compression and answer came out the same."
+    )
+    table = Table(["Arm", *map(title_of, HEADLINE)], rows)
+    return Part("Means and intervals", [table, note], id="intervals")
+
+
+def _spending(of: Figures) -> Part | None:
+    if (spent := spending_table(of.spending)) is None:
+        return None
+    return Part("Tokens per correct answer", [spent, SPENDING_NOTE], id="spending", pasted=True)
+
+
+def _groups(of: Figures) -> Part | None:
+    """Return a table for each property of probes that varies: an arm per row."""
+    tables = []
     for column, title in GROUPS.items():
         names = sorted({name for each in of.of_arm.values() for name in each.groups[column]})
+        rows: list[list[str | Cell]] = []
+        for arm in of.arms:
+            own = of.of_arm[arm.name].groups[column]
+            rows.append([_named(arm), *(_with_probes(own.get(name)) for name in names)])
         if len(names) > 1:
-            rows: list[list[str | Cell]] = []
-            for arm in of.arms:
-                own = of.of_arm[arm.name].groups[column]
-                rows.append([_named(arm), *(_with_probes(own.get(name)) for name in names)])
-            yield title, Table(["Arm", *names], rows)
+            tables.append(Part(f"By {title}", [Table(["Arm", *names], rows)]))
+    return Part("By group of probes", tables, id="groups") if tables else None
 
 
-def _misses(missed: Sequence[Miss]) -> Table:
+def _misses(of: Figures) -> Part:
     heads = ["Conversation", "Probe", "Knowledge", "Facts not in the answer", "Worst criterion"]
-    rows = [
-        [miss.unit, miss.probe, decimal(miss.score), ", ".join(miss.lost), _worst(miss)]
-        for miss in missed
-    ]
-    return Table(heads, rows, texts=(1, 3, 4))
-
-
-def _worst(miss: Miss) -> str:
-    return f"{miss.criterion}: {miss.reason}" if miss.criterion else ""
+    tables = []
+    for arm in of.arms:
+        if arm.role == "floor":
+            continue
+        rows = []
+        for miss in of.of_arm[arm.name].misses:
+            worst = f"{miss.criterion}: {miss.reason}" if miss.criterion else ""
+            lost = ", ".join(miss.lost)
+            rows.append([miss.unit, miss.probe, decimal(miss.score), lost, worst])
+        count = f"{len(rows) or 'no'} {'miss' if len(rows) == 1 else 'misses'}"
+        found = [Table(heads, rows, texts=(1, 3, 4))] if rows else []
+        tables.append(Part(f"{arm.name}: {count}", found))
+    note = (
+        f"Probes whose knowledge (mean over epochs) is under {MISS:g}, the worst "
+        "first; not those of the floor, which knows nothing of the history."
+    )
+    return Part("Misses", [note, *tables], id="misses", pasted=True)
 
 
 _COSTS: Sequence[tuple[str, str, int]] = (
@@ -529,62 +493,26 @@ _COSTS: Sequence[tuple[str, str, int]] = (
 """Columns of the costs: head, figure and digits."""
 
 
-def _costs(of: Figures) -> Table:
+def _costs(of: Figures) -> Part:
     rows = [
         [arm, *(decimal(figures.costs[name], digits) for _, name, digits in _COSTS)]
         for arm, figures in of.of_arm.items()
     ]
-    return Table(["Arm", *(head for head, _, _ in _COSTS)], rows)
+    note = (
+        "Means. Cached tokens were read from the provider's cache and are part of the "
+        "tokens in. A dash: not known from these runs."
+    )
+    table = Table(["Arm", *(head for head, _, _ in _COSTS)], rows)
+    return Part("Cost and time", [table, note], id="costs", pasted=True)
 
 
-def reference(found: dict[str, Any]) -> Part:
-    """Return the published figures."""
-    dimensions = structure().dimensions
-    heads = ["Method", *map(title_of, (*dimensions, OVERALL)), "Mean of the six", "Tokens removed"]
-    rows = []
-    for method in found["methods"]:
-        own = [method[name] for name in dimensions]
-        # The mean of the dimensions is how we compute an overall score.
-        numbers = map(decimal, (*own, method["overall"], sum(own) / len(own)))
-        rows.append([method["method"], *numbers, percent(method["tokens_removed"], 1)])
-    note = f"{found['source']}: {found['conditions']}."
-    return Part("Published figures, not measured here", [Table(heads, rows), note])
-
-
-def _runs(samples: "DataFrame", logs: Sequence[Log]) -> Table:
-    """Return one row per log."""
-    heads = ["Arm", "Log", "Started", "Ended", "Samples", "Epochs", "Made with"]
-    rows = []
-    places = samples.groupby("log_path").indices
-    for log in logs:
-        own = samples.iloc[places.get(log.path, [])]
-
-        def text(column: str, own: "DataFrame" = own) -> str:
-            return "; ".join(str(value) for value in dict.fromkeys(own[column].dropna()))
-
-        def short(column: str, own: "DataFrame" = own) -> str:
-            return ", ".join(str(value)[:12] for value in dict.fromkeys(own[column].dropna()))
-
-        settings = {
-            "model": text("model"),
-            "compressor model": text("compressor_model"),
-            "grader": text("graded_by") or text("graders"),
-            "packages": ", ".join(f"{k} {v}" for k, v in log.header.eval.packages.items()),
-            "task version": text("version"),
-            "tokens counted with": text("token_counter"),
-            "grader sees": text("grader_context"),
-            "criteria": text("criteria"),
-            "rubric": short("rubric_digest"),
-            "fixtures": short("fixture_digest"),
-            "probe banks": short("bank_digest"),
-            "strategies' prompts": short("prompts_digest"),
-            "arguments": text("compressor_args"),
-        }
-        started = log.header.eval.created[:16].replace("T", " ")
-        counts = (str(len(own)), str(own["epoch"].nunique()))
-        shown = "; ".join(f"{name} {value}" for name, value in settings.items() if value)
-        rows.append([text("arm"), log.name, started, str(log.header.status), *counts, shown])
-    return Table(heads, rows, texts=(1, 6))
+def _failures(of: Figures) -> Part:
+    note = (
+        "A failed sample has no score and is in no mean. Where it was the grader that "
+        "failed, the probe is left out for all arms."
+    )
+    lines = [f"{arm.name}: {_failed(of, arm)}" for arm in of.arms]
+    return Part("Failures", [*lines, note], id="failures", pasted=True)
 
 
 def _failed(of: Figures, arm: ReportedArm) -> str:
@@ -604,6 +532,75 @@ def _failed(of: Figures, arm: ReportedArm) -> str:
     return f"{text}; without a score: {reasons}." if reasons else f"{text}."
 
 
+def _reference() -> Part:
+    """Return published figures to show next to a report's own; they are no claim of ours."""
+    found = yaml.safe_load((files(__package__) / "published.yaml").read_text(encoding="utf-8"))
+    dimensions = structure().dimensions
+    heads = ["Method", *map(title_of, (*dimensions, OVERALL)), "Mean of the six", "Tokens removed"]
+    rows = []
+    for method in found["methods"]:
+        own = [method[name] for name in dimensions]
+        # The mean of the dimensions is how we compute an overall score.
+        numbers = map(decimal, (*own, method["overall"], sum(own) / len(own)))
+        rows.append([method["method"], *numbers, percent(method["tokens_removed"], 1)])
+    note = f"{found['source']}: {found['conditions']}."
+    title = "Published figures, not measured here"
+    return Part(title, [Table(heads, rows), note], id="reference", pasted=True)
+
+
+_MADE_WITH = {
+    "model": "model",
+    "compressor model": "compressor_model",
+    "grader": "graded_by",
+    "packages": "",
+    "task version": "version",
+    "tokens counted with": "token_counter",
+    "grader sees": "grader_context",
+    "criteria": "criteria",
+    "rubric": "rubric_digest",
+    "fixtures": "fixture_digest",
+    "probe banks": "bank_digest",
+    "strategies' prompts": "prompts_digest",
+    "arguments": "compressor_args",
+}
+"""What a run was made with: columns of its samples, by what they are."""
+
+
+def _runs(samples: "DataFrame", logs: Sequence[Log]) -> Part:
+    """Return one row per log."""
+    heads = ["Arm", "Log", "Started", "Ended", "Samples", "Epochs", "Made with"]
+    rows = []
+    places = samples.groupby("log_path").indices
+    for log in logs:
+        own, spec = samples.iloc[places.get(log.path, [])], log.header.eval
+        packages = ", ".join(f"{name} {version}" for name, version in spec.packages.items())
+        settings = {
+            name: _values(own, column) if column else packages
+            for name, column in _MADE_WITH.items()
+        }
+        settings["grader"] = settings["grader"] or _values(own, "graders")
+        shown = "; ".join(f"{name} {value}" for name, value in settings.items() if value)
+        started = spec.created[:16].replace("T", " ")
+        counts = (str(len(own)), str(own["epoch"].nunique()))
+        rows.append(
+            [_values(own, "arm"), log.name, started, str(log.header.status), *counts, shown]
+        )
+    note = (
+        "Task version and digests change whenever something changes that decides results. "
+        "Every figure of this page is in figures.json, computed from the frames of "
+        "compression_eval.analysis."
+    )
+    return Part("Runs", [Table(heads, rows, texts=(1, 6)), note], id="runs")
+
+
+def _values(samples: "DataFrame", column: str) -> str:
+    """Return the distinct values of a column, digests shortened."""
+    values = list(map(str, dict.fromkeys(samples[column].dropna())))
+    if column.endswith("_digest"):
+        return ", ".join(value[:12] for value in values)
+    return "; ".join(values)
+
+
 def stage_meanings(of: Figures) -> Table:
     """Return the meanings of the stages that occur."""
     return meanings(stage for each in of.of_arm.values() for stage in each.survival.stages)
@@ -612,13 +609,13 @@ def stage_meanings(of: Figures) -> Table:
 # ----- Markdown
 
 
-def markdown(of: Figures, remarks: Iterable[str], found: Mapping[str, Part]) -> str:
+def markdown(of: Figures, remarks: Iterable[str], found: Sequence[Part]) -> str:
     """Return the report as Markdown, ready to be pasted into a pull request."""
     lines = ["## Compression report"]
     lines += [pasted(opening(of), 2000)] if opening(of) else []
     lines += [f"**{pasted(note, 400)}**" for note in remarks]
-    for name in _IN_MARKDOWN:
-        if part := found.get(name):
+    for part in found:
+        if part.pasted:
             lines += _markdown(part, 3, MAX_ROWS)
     return "\n\n".join(lines) + "\n"
 

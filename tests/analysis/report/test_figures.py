@@ -21,6 +21,7 @@ from compression_eval.analysis.report.tradeoff import (
     frontier,
     same_answers,
 )
+from compression_eval.text.tables import Table
 
 
 def arm(name: str, role: Role = "") -> ReportedArm:
@@ -184,6 +185,7 @@ def test_stages_decide_and_a_failed_compression_counts_nowhere() -> None:
 def test_in_older_logs_the_readers_word_is_the_share_in_states() -> None:
     folder = Path(__file__).parents[3] / "docs" / "findings" / "logs"
     of = figures(read_frames(find_logs([str(next(folder.glob("*compression-tail_*.eval")))])))
-    table = summary(of)
+    table = summary(of).blocks[0]
+    assert isinstance(table, Table)
     # As docs/findings.md says; the look-up found 26 %.
     assert table.rows[0][list(table.heads).index("Facts in state")] == "14 %"
