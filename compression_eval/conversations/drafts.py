@@ -297,18 +297,13 @@ class Conversation:
         self.caveats.append(text)
         self.notes.append(text)
 
-    def say_system(
-        self,
-        line: Line,
-        draft: Draft,
-        otherwise: str = "its system prompt took the place of an earlier one",
-    ) -> None:
+    def say_system(self, line: Line, draft: Draft) -> None:
         """Take a system prompt: the first one opens the conversation."""
         first = self.system
         if first is None:
             self.drafts.insert(0, line.became(draft))
         elif first.content != draft.content:
-            line.skip(otherwise)
+            line.skip("its system prompt took the place of an earlier one")
 
     def compact(
         self,
@@ -321,14 +316,15 @@ class Conversation:
 
         Unless its kind is given, one without a summary cannot be read, nor what it left.
         """
-        fields: dict[str, Any] = {
-            "after": self.last,
-            "kind": kind or ("summary" if summary else "opaque"),
-            "summary": summary or None,
-            "state": state if summary or kind else None,
-        }
-        self.compactions.append(Compaction(**{**fields, **more}))
-        return self.compactions[-1]
+        compaction = Compaction(
+            more.pop("after", self.last),
+            kind=kind or ("summary" if summary else "opaque"),
+            summary=summary or None,
+            state=state if summary or kind else None,
+            **more,
+        )
+        self.compactions.append(compaction)
+        return compaction
 
     def open_or_compact(
         self, line: Line, made: Draft, summary: str, state: list[Draft] | None

@@ -26,7 +26,7 @@ _READERS: dict[str, tuple[str, set[str]]] = {
     "cursor": ("cursor", {"SQ", "role"}),
     "copilot-cli": ("copilot_cli", {"data"}),
     "atif": ("atif", {"schema_version"}),
-    "qwen-code": ("qwen_code", {"sessionId"}),
+    "qwen-code": ("gemini_cli:QWEN_FORMAT", {"sessionId"}),
     "droid": ("droid", {"type"}),
     "pi": ("pi", {"type"}),
     "hermes-jsonl": ("hermes", {"role", "messages"}),

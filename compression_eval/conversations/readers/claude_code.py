@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from compression_eval.conversations.drafts import (
     Compaction,
@@ -191,7 +191,7 @@ class _Session(Reader):
         self.models[model] += 1
         turn = self._turns[message.text("id") or self._record.uuid]
         self._context.measure(message)
-        repeats = self._context.repeats_expected
+        repeats = bool(self._context.repeatable)
         opened = turn.add(message["content"], line, repeats=repeats)
         self._drafts[self._at] = turn.touched
         self._context.say(opened)
@@ -256,14 +256,6 @@ class _Session(Reader):
     }
 
 
-class _Boundary(NamedTuple):
-    """A compaction that is announced: its summary has yet to come."""
-
-    compaction: Compaction
-    kept: Sequence[Draft] = ()
-    kept_first: bool = False
-
-
 class _Context:
     """The messages that the model would be sent next, followed line by line.
 
@@ -281,12 +273,19 @@ class _Context:
         self._begun = False
         """Whether the user has said anything, or the model in a file that is whole."""
         self._compactions: list[Compaction] = []
-        self._boundary: _Boundary | None = None
+        self._boundary: tuple[Compaction, list[Draft], bool] | None = None
+        """A compaction that is announced: its summary has yet to come. With what it kept, and
+        whether that stands before the summary."""
         self._restoring: Compaction | None = None
         """The compaction that nothing was said behind yet: the client still puts notes back."""
-        self._repeatable: list[Draft] = []
+        self.repeatable: list[Draft] = []
         """The messages that it kept, which lines right behind it may repeat."""
-        self._sizes = _Sizes()
+        self._unmeasured: Compaction | None = None
+        """The compaction that no request has followed yet."""
+        self._missing: dict[Compaction, int | None] = {}
+        """Tokens that the request behind a compaction held beside its state; None if unknown."""
+        self._fixed: int | None = None
+        """Tokens of what every request holds: the system prompt and the tools, roughly."""
 
     def say(self, drafts: Sequence[Draft], *, by_user: bool = False) -> None:
         """Add messages to the conversation."""
@@ -294,19 +293,14 @@ class _Context:
         if drafts:
             self._conversation.drafts.extend(drafts)
             self._messages.extend(drafts)
-            self._restoring, self._repeatable = None, []
+            self._restoring, self.repeatable = None, []
 
     def take_repeated(self, draft: Draft) -> Draft | None:
         """Take, once each, the kept message that a line right behind a compaction repeats."""
-        found = next((kept for kept in self._repeatable if kept.said == draft.said), None)
+        found = next((kept for kept in self.repeatable if kept.said == draft.said), None)
         if found is not None:
-            self._repeatable.remove(found)
+            self.repeatable.remove(found)
         return found
-
-    @property
-    def repeats_expected(self) -> bool:
-        """Whether lines right behind a compaction may still repeat what it kept."""
-        return bool(self._repeatable)
 
     def announce(self, record: Record, kept: list[Draft] | None) -> None:
         """Record the compaction of a boundary; `kept` is None if not all that it kept is there."""
@@ -314,7 +308,7 @@ class _Context:
         compaction = Compaction(self._conversation.last, trigger=metadata.text("trigger"))
         compaction.tokens_before = metadata.count("preTokens")
         compaction.tokens_after = metadata.count("postTokens")
-        self._boundary = _Boundary(compaction, kept or [], preserved(record).before_summary)
+        self._boundary = (compaction, kept or [], preserved(record).before_summary)
         if kept is None:
             self._conversation.caveat(
                 "a compaction names messages that it kept, which are not in the file"
@@ -333,7 +327,7 @@ class _Context:
             if self._partial:
                 self._compactions.clear()
             elif boundary:
-                self._compactions.remove(boundary.compaction)
+                self._compactions.remove(boundary[0])
             self._begun, self._partial, self._messages = True, False, []
             self._conversation.caveat(
                 "the file begins in the middle of a conversation, with a summary of what came "
@@ -341,11 +335,12 @@ class _Context:
             )
             return False
         if boundary is None:
-            boundary = _Boundary(Compaction(after=self._conversation.last))
-            self._compactions.append(boundary.compaction)
-        boundary.compaction.summary, kept = draft.text, boundary.kept
-        state = [*kept, draft] if boundary.kept_first else [draft, *kept]
-        self._replace(boundary.compaction, _ordered(state), kept)
+            boundary = (Compaction(after=self._conversation.last), [], False)
+            self._compactions.append(boundary[0])
+        compaction, kept, before = boundary
+        compaction.summary = draft.text
+        state = [*kept, draft] if before else [draft, *kept]
+        self._replace(compaction, _ordered(state), kept)
         return True
 
     def restart(self, draft: Draft, plan: str) -> None:
@@ -358,8 +353,8 @@ class _Context:
     def _replace(self, compaction: Compaction, state: list[Draft], kept: Sequence[Draft]) -> None:
         compaction.state = state
         self._messages = list(state)
-        self._restoring, self._repeatable = compaction, list(kept)
-        self._sizes.unmeasured = compaction
+        self._restoring, self.repeatable = compaction, list(kept)
+        self._unmeasured = compaction
 
     def restore(self, draft: Draft) -> bool:
         """Add a note to the state of the compaction that put it back; False if none did."""
@@ -394,11 +389,24 @@ class _Context:
         self._compactions.append(compaction)
 
     def measure(self, message: Json) -> None:
-        """Learn from an answer of the model how large the request was that it answers."""
+        """Learn from an answer of the model how large the request was that it answers.
+
+        Beyond what every request holds, the one behind a compaction may be larger than its state.
+        """
         # The prompt may have been an argument of the program, so that no line holds it.
         self._begun = self._begun or not self._partial
         total = sum(message.count("usage", key) or 0 for key in _INPUT)
-        self._sizes.measure(total, self._messages)
+        compaction, self._unmeasured = self._unmeasured, None
+        if compaction is not None:
+            self._missing[compaction] = None
+            compaction.tokens_after = total or compaction.tokens_after
+            if total and self._fixed is not None:
+                state = _tokens(self._messages)
+                missing = total - self._fixed - state
+                enough = missing >= max(_MIN_MISSING, state // 4)
+                self._missing[compaction] = missing if enough else 0
+        elif total and self._fixed is None and not self._missing:
+            self._fixed = max(0, total - _tokens(self._messages))
 
     def finish(self) -> None:
         """Record the compactions, with a caveat for everything that the file lacks of them."""
@@ -416,7 +424,7 @@ class _Context:
             return
         self._conversation.compactions.extend(self._compactions)
         for number, compaction in enumerate(self._compactions, 1):
-            missing = self._sizes.missing.get(compaction)
+            missing = self._missing.get(compaction)
             if missing:
                 caveat(
                     f"compaction {number}: the next request held about {round(missing, -3):,} "
@@ -428,33 +436,6 @@ class _Context:
                     f"compaction {number}: the recorded state is what the file shows; what the "
                     "agent's client attached again (files, plan, tasks) may be missing"
                 )
-
-
-class _Sizes:
-    """How much larger the requests behind compactions were than the states that are known."""
-
-    def __init__(self) -> None:
-        self.unmeasured: Compaction | None = None
-        """The compaction that no request has followed yet."""
-        self.missing: dict[Compaction, int | None] = {}
-        """Tokens that the request behind a compaction held beside its state; None if unknown."""
-        self._fixed: int | None = None
-        """Tokens of what every request holds: the system prompt and the tools, roughly."""
-
-    def measure(self, total: int, messages: Sequence[Draft]) -> None:
-        """Compare the tokens of a request, 0 if unknown, with the messages known to be in it."""
-        compaction, self.unmeasured = self.unmeasured, None
-        if compaction is not None:
-            self.missing[compaction] = None
-            if total:
-                compaction.tokens_after = total
-            if total and self._fixed is not None:
-                state = _tokens(messages)
-                missing = total - self._fixed - state
-                enough = missing >= max(_MIN_MISSING, state // 4)
-                self.missing[compaction] = missing if enough else 0
-        elif total and self._fixed is None and not self.missing:
-            self._fixed = max(0, total - _tokens(messages))
 
 
 def _ordered(drafts: Sequence[Draft]) -> list[Draft]:

@@ -97,16 +97,15 @@ class _Task(Reader):
         role = entry.text("role")
         if not role and entry.text("type") == "reasoning":
             line.skip(NO_THINKING)
-        elif not _is_message(entry):
+            return
+        if not _is_message(entry):
             line.is_unknown("expected the role user or assistant, and content as text or blocks")
-        elif entry.at("isTruncationMarker") is True:
-            pass  # a compaction, which `finish` records
-        elif message.sums_up and self._replaces(entry.text("condenseId")):
-            message.made = self._drafts(message, Line())
-        elif role == "assistant" and (summary := _called(entry)[1]):
-            message.call = summary
-            message.made = self._drafts(message, Line())
-        elif role == "user" and self._goes_on(message):
+            return
+        if entry.at("isTruncationMarker") is True:
+            return  # a compaction, which `finish` records
+        message.call = _called(entry)[1] if role == "assistant" else ""
+        hides = message.sums_up and self._replaces(entry.text("condenseId"))
+        if hides or message.call or (role == "user" and self._goes_on(message)):
             message.made = self._drafts(message, Line())
         else:
             self._say(message)
@@ -131,10 +130,7 @@ class _Task(Reader):
         before = self._messages[-2] if len(self._messages) > 1 else None
         if before is None or not before.call:
             return False
-        text = "\n".join(_texts(message.value))
-        for block in message.value.entries("content"):
-            if block.text("type") == "tool_result":
-                text += "\n".join(_texts(block)) + block.text("content")
+        text = "\n".join(draft.text for draft in self._drafts(message, Line()))
         if _FEEDBACK not in text and _CONTINUED.search(text):
             return True
         before.call, before.made = "", []
@@ -146,24 +142,17 @@ class _Task(Reader):
         content = message.value["content"]
         kept: list[Any] = []
         for value in content if isinstance(content, list) else [text_block(content)]:
-            block = Json.of(value)
-            if block.text("type") in ("reasoning", "thoughtSignature"):
-                line.leave_out_thinking()
-            elif block.text("text").lstrip().startswith(_ASKS_FOR_SUMMARY):
+            if Json.of(value).text("text").lstrip().startswith(_ASKS_FOR_SUMMARY):
                 line.leave_out("instructions", "they asked for the summary of a compaction")
             else:
                 kept.append(value)
-        try:
-            if message.value.text("role") == "assistant":
-                return AssistantTurn().add(kept, line)
-            drafts = user_drafts(self._with_results(kept), line)
-            for draft in drafts:
-                result = bool(_RESULT.match(draft.text)) and not _WRITTEN.search(draft.text)
-                draft.injected = draft.role == "user" and (message.sums_up or result)
-            return drafts
-        except RecursionError:
-            line.is_unknown("nested too deeply")
-            return []
+        if message.value.text("role") == "assistant":
+            return AssistantTurn().add(kept, line)
+        drafts = user_drafts(self._with_results(kept), line)
+        for draft in drafts:
+            result = bool(_RESULT.match(draft.text)) and not _WRITTEN.search(draft.text)
+            draft.injected = draft.role == "user" and (message.sums_up or result)
+        return drafts
 
     def _with_results(self, blocks: list[Any]) -> list[Any]:
         """Return blocks with results that stand in texts as what they are, if calls wait for them.
@@ -175,24 +164,27 @@ class _Task(Reader):
         calls = (call for draft in turn for call in draft.calls)
         waiting = {call.id: call.name for call in calls if call.id and call.id not in answered}
         found: list[Any] = []
+        head: list[Any] | None = None
+        """Content of a result whose head stands alone: what it was written for comes next."""
         for block in blocks:
-            text, before = Json.of(block).text("text"), Json.of(found[-1] if found else None)
-            if match := _RESULT.match(text):
+            text = Json.of(block).text("text")
+            match = _RESULT.match(text)
+            if head is not None and not match and not text.startswith(_ENVIRONMENT):
+                head.append(block)
+                head = None
+                continue
+            head, name = None, ""
+            if match:
                 self._results_in_text = True
                 name = match[1] if match[1] in waiting.values() else ""
-                if name or len(waiting) == 1:
-                    owner = next(key for key, value in waiting.items() if name in ("", value))
-                    del waiting[owner]
-                    found.append({"type": "tool_result", "tool_use_id": owner, "content": [block]})
-                    continue
-            elif (
-                before.text("type") == "tool_result"
-                and [_is_head(text) for text in _texts(before)] == [True]
-                and not text.startswith(_ENVIRONMENT)
-            ):
-                before["content"].append(block)  # what the head was written for
-                continue
-            found.append(block)
+            if match and (name or len(waiting) == 1):
+                owner = next(key for key, value in waiting.items() if name in ("", value))
+                del waiting[owner]
+                content = [block]
+                found.append({"type": "tool_result", "tool_use_id": owner, "content": content})
+                head = content if match.end() == len(text.rstrip()) else None
+            else:
+                found.append(block)
         return found
 
     def finish(self) -> Conversation:
@@ -316,12 +308,6 @@ class _Task(Reader):
             return None
         answers = message.value.text("role") == "assistant"
         return min(_KEPT_BEHIND_ANSWER, len(behind)) if answers else 0
-
-
-def _is_head(text: str) -> bool:
-    """Return whether a text is the head of a result, and nothing of it."""
-    head = _RESULT.match(text)
-    return head is not None and head.end() == len(text.rstrip())
 
 
 def _texts(value: Json) -> list[str]:

@@ -22,8 +22,8 @@ from compression_eval.conversations.readers.base import Format, records, with_as
 from compression_eval.conversations.readers.hermes_history import (
     REASONING,
     REPEATS,
-    History,
     Row,
+    assemble,
     decoded,
     message_row,
 )
@@ -50,7 +50,6 @@ class _Session:
     def __init__(self, number: int, value: Json) -> None:
         config, started = value.at("model_config"), value.at("started_at")
         config = Json.of(from_json(config) if isinstance(config, str) else config)
-        is_number = isinstance(started, int | float) and not isinstance(started, bool)
         self.number = number
         """Its position in the file, from 0."""
         self.id = value.first("id", "session_id")
@@ -58,7 +57,7 @@ class _Session:
         self.end_reason = value.text("end_reason")
         self.branch = config.at("_branched_from") is not None
         self.delegate = config.at("_delegate_from") is not None
-        self.started = float(started or 0) if is_number else 0.0
+        self.age = (float(started) if isinstance(started, int | float) else 0.0, number)
         self.model = value.text("model")
 
 
@@ -77,17 +76,14 @@ def _lineages(sessions: Sequence[_Session]) -> Iterator[tuple[str, list[_Session
             return "branch"
         return "child" if session.parent else "main"
 
+    by_age = sorted(sessions, key=lambda session: session.age)
     follower: dict[_Session, _Session] = {}
-    for session in sorted(
-        sessions, key=lambda one: (one.end_reason != "compression", one.started, one.number)
-    ):
+    for session in sorted(by_age, key=lambda one: one.end_reason != "compression"):
         parent = known.get(session.parent)
-        if parent in (None, session) or kind(session) != "child":
-            continue
-        if (parent := known[session.parent]).end_reason == "compression":
+        follows = kind(session) == "child" and parent is not session
+        if follows and parent is not None and parent.end_reason == "compression":
             follower.setdefault(parent, session)
     followers = set(follower.values())
-    by_age = sorted(sessions, key=lambda session: (session.started, session.number))
     done: set[_Session] = set()
     # Those left over after the first round name each other as parents, which no agent writes.
     for session in (*(one for one in by_age if one not in followers), *by_age):
@@ -104,8 +100,8 @@ def _lineages(sessions: Sequence[_Session]) -> Iterator[tuple[str, list[_Session
 class _Lineage(Conversation):
     """The sessions of one conversation, which are read in their order."""
 
-    def __init__(self, format_name: str, origin: str, session: str, part: str) -> None:
-        super().__init__(format_name, origin, session, part=part)
+    def __init__(self, format_name: str, origin: str, session: str, kind: str) -> None:
+        super().__init__(format_name, origin, session, part="" if kind == "main" else kind)
         self._rows: list[Row] = []
         self._sessions = 0
 
@@ -121,22 +117,15 @@ class _Lineage(Conversation):
         self.tools = self.tools or tool_definitions(content.listed("tools"))[0]
 
     def add_message(self, message: Any, place: str) -> None:
-        """Take a message, as it is stored or exported."""
-        if not isinstance(message, dict):
+        """Take a message, as it is stored or exported, or a description of the session."""
+        if Json.of(message).text("role") == "session_meta":
+            content = Json.of(decoded(message.get("content")))
+            self.describe(content or Json(message))
+        elif not isinstance(message, dict):
             self.enter(place, "message").is_unknown("expected an object")
         elif (row := message_row(Json(message), place, self)) is not None:
             row.session = self._sessions
             self._rows.append(row)
-
-    def add_line(self, value: Value) -> None:
-        """Take a line that is a message, or describes the session."""
-        content = Json.of(value.value)
-        if content.text("role") == "session_meta":
-            self.describe(content)
-            return
-        self.add_message(content, value.place)
-        if value.replaced:
-            self.lines[-1].leave_out("bytes", REPLACED_BYTES)
 
     def add_exported(self, value: Value) -> None:
         """Take a session with its messages, or with the segments of its lineage."""
@@ -151,7 +140,8 @@ class _Lineage(Conversation):
                 self.add_message(message, f"{where}, message {count}")
 
     def finish(self) -> Conversation:
-        History(self).assemble(self._rows)
+        """Return the conversation; nothing is added after it."""
+        assemble(self, self._rows)
         return self
 
 
@@ -173,21 +163,23 @@ class _Store:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        there = {table: columns(connection, table) for table in ("sessions", "messages")}
-        prompts = columns(connection, "system_prompts")
-        self._session = ", ".join(name for name in _SESSION if name in there["sessions"])
-        self._prompt = "system_prompt" if "system_prompt" in there["sessions"] else "NULL"
-        if {"hash", "prompt"} <= prompts and "system_prompt_hash" in there["sessions"]:
+        sessions, messages, prompts, versions = (
+            columns(connection, table)
+            for table in ("sessions", "messages", "system_prompts", "schema_version")
+        )
+        self._session = ", ".join(name for name in _SESSION if name in sessions)
+        self._prompt = "system_prompt" if "system_prompt" in sessions else "NULL"
+        if {"hash", "prompt"} <= prompts and "system_prompt_hash" in sessions:
             shared = "(SELECT prompt FROM system_prompts WHERE hash = system_prompt_hash)"
             self._prompt = f"coalesce(nullif({self._prompt}, ''), {shared})"
-        self._message = ", ".join(name for name in _MESSAGE if name in there["messages"])
+        self._message = ", ".join(name for name in _MESSAGE if name in messages)
         self._origin = "Hermes database"
-        if "version" in columns(connection, "schema_version"):
+        if "version" in versions:
             row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
-            if isinstance(row[0], int):
-                self._origin += f" (schema {row[0]})"
+            self._origin += f" (schema {row[0]})" if isinstance(row[0], int) else ""
 
     def conversations(self) -> Iterator[Conversation]:
+        """Yield every conversation, then messages whose session is gone."""
         # To sort the sessions, neither their prompts nor their messages are needed.
         query = f"SELECT {self._session} FROM sessions ORDER BY rowid"  # noqa: S608 own names
         rows = enumerate(self._connection.execute(query).fetchall())
@@ -206,8 +198,7 @@ class _Store:
             yield stray.finish()
 
     def _conversation(self, kind: str, sessions: Sequence[_Session]) -> Conversation:
-        part = "" if kind == "main" else kind
-        lineage = _Lineage(DATABASE_FORMAT.name, self._origin, sessions[0].id, part)
+        lineage = _Lineage(DATABASE_FORMAT.name, self._origin, sessions[0].id, kind)
         lineage.model = next((session.model for session in sessions if session.model), "")
         if kind == "child":
             lineage.caveat(
@@ -222,19 +213,14 @@ class _Store:
         return lineage.finish()
 
     def _add_messages(self, session: str | None, lineage: _Lineage) -> None:
-        """Enter the messages of a session; what is too long is not read."""
+        """Enter the messages of a session."""
         query = (
             f"SELECT id AS number, {self._message} "  # noqa: S608 own names
             "FROM messages WHERE session_id IS ? ORDER BY id"
         )
-        for row in self._connection.execute(query, (session,)):
-            values = Json(dict(row))
-            place = f"message row {values.pop('number')}"
-            if values.at("role") == "session_meta":
-                described = Json.of(decoded(values.at("content")))
-                lineage.describe(Json(tools=described.at("tools")))
-            else:
-                lineage.add_message(values, place)
+        for row in map(dict, self._connection.execute(query, (session,))):
+            place = f"message row {row.pop('number')}"
+            lineage.add_message(row, place)
 
 
 DATABASE_FORMAT = Format(
@@ -244,9 +230,8 @@ DATABASE_FORMAT = Format(
 
 def _recognise(source: SourceFile) -> str | None:
     values = entries(source.head or [source.document])
-    for value in values:
-        if value.text("role") == "session_meta":
-            return "a line with the role session_meta"
+    if any(value.text("role") == "session_meta" for value in values):
+        return "a line with the role session_meta"
     for name, keys in (("id", _EXPORTED), ("session_id", _SNAPSHOT)):
         found = [key for key in keys if key in values[0]]
         if _is_session(values[0]) and values[0].text(name) and len(found) > 1:
@@ -267,7 +252,8 @@ def _read(source: SourceFile) -> Iterator[Conversation]:
 def _conversations(source: SourceFile) -> Iterator[Conversation | Value]:
     """Yield every conversation, and what belongs to none."""
     exported: list[Value] = []
-    lines: _Lineage | None = None
+    lines = _Lineage(FORMAT.name, "Hermes", "", "main")
+    there = False
     for value in records(source):
         content = Json.of(value.value)
         if value.problem:
@@ -275,11 +261,13 @@ def _conversations(source: SourceFile) -> Iterator[Conversation | Value]:
         elif _is_session(content):
             exported.append(value)
         elif content.text("role"):
-            lines = lines or _Lineage(FORMAT.name, "Hermes", "", "")
-            lines.add_line(value)
+            there = True
+            lines.add_message(content, value.place)
+            if value.replaced and lines.lines:
+                lines.lines[-1].leave_out("bytes", REPLACED_BYTES)
         else:
             yield Value(value.place, replaced=value.replaced)
-    if lines is not None:
+    if there:
         yield lines.finish()
     sessions: list[_Session] = []
     for number, value in enumerate(exported):
@@ -289,7 +277,7 @@ def _conversations(source: SourceFile) -> Iterator[Conversation | Value]:
             content = Json({**segments[0], "parent_session_id": "", "end_reason": ""})
         sessions.append(_Session(number, content))
     for kind, lineage in _lineages(sessions):
-        part = "" if kind in ("main", "child") else kind
+        part = "main" if kind == "child" else kind
         found = _Lineage(FORMAT.name, "Hermes", lineage[0].id, part)
         for session in lineage:
             found.add_exported(exported[session.number])

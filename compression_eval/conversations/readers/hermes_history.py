@@ -5,7 +5,7 @@ behind them: the kept head, the summary, the kept tail. So the kept messages sta
 once more for every compaction; taken as they are they would be said again and again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
@@ -17,10 +17,9 @@ from compression_eval.conversations.drafts import (
     Image,
     Line,
 )
-from compression_eval.conversations.fields import Json, from_json, label
+from compression_eval.conversations.fields import Json, as_text, from_json, label
 from compression_eval.conversations.readers.base import marks_of, without_thinking
-from compression_eval.conversations.readers.content import content_of
-from compression_eval.conversations.readers.openai import ROLES
+from compression_eval.conversations.readers.openai import chat_draft
 
 _ENCODED = "\x00json:"
 """Before content that is a list or an object, where a store only takes text."""
@@ -60,29 +59,23 @@ class Row:
 def message_row(value: Json, place: str, conversation: Conversation) -> Row | None:
     """Return the row of a message, as stored or exported; None if it is unknown."""
     line = conversation.enter(place, f"message:{label(value.at('role'))}")
-    role = ROLES.get(value.text("role"))
-    if role is None:
-        line.is_unknown("unknown role")
+    stored = value.at("tool_calls")
+    calls = from_json(stored) if isinstance(stored, str) else stored
+    if stored and not isinstance(calls, list):
+        line.leave_out("tool calls", "they are no JSON list")
+    whole = list(line.objects(calls if isinstance(calls, list) else [], "a tool call"))
+    content = decoded(value.at("content"))
+    if not isinstance(content, str | list | None):
+        content = as_text(content)
+    draft = chat_draft(Json({**value, "content": content, "tool_calls": whole}), line)
+    if draft is None:
         return None
-    draft = Draft(role, content_of(decoded(value.at("content")), line))
-    if role == "assistant":
+    if draft.role == "assistant":
         draft.content[:1] = without_thinking(draft.content[:1], line)
-        stored = value.at("tool_calls")
-        if isinstance(stored, str) and stored:
-            text, stored = stored, from_json(stored)
-            if stored is None and text != "null":
-                line.leave_out("tool calls", "they are not JSON")
-        calls = stored if isinstance(stored, list) else []
-        for call in line.objects(calls, "a tool call"):
-            function = call.entry("function") or call
-            draft.call(call.first("id", "call_id"), function.text("name"), function.at("arguments"))
-    elif role == "tool":
-        draft.call_id = value.text("tool_call_id")
     if any(value.get(name) for name in REASONING):
         line.leave_out_thinking()
-    for name in REPEATS:
-        if value.get(name):
-            line.leave_out(name, "it repeats the message as it was sent")
+    for name in filter(value.get, REPEATS):
+        line.leave_out(name, "it repeats the message as it was sent")
     active, compacted = value.get("active", 1), bool(value.get("compacted", 0))
     return Row(line, draft, undone=not active and not compacted, compacted=compacted)
 
@@ -94,20 +87,18 @@ def decoded(value: Any) -> Any:
     if not isinstance(value, str) or not value.startswith(_ENCODED):
         return value
     text = value.removeprefix(_ENCODED)
-    found = from_json(text)
-    return text if found is None and text != "null" else found
+    return from_json(text) or text
 
 
 def _repeats(copy: Row, original: Row) -> bool:
     """Whether a message is an earlier one, whatever a compaction shortened or took out of it."""
     new, old = copy.draft, original.draft
-    known = {call.id for call in old.calls}
     if new.role != old.role:
         return False
     if new.role == "tool":
         return new.call_id == old.call_id
     if new.calls:
-        return known.issuperset(call.id for call in new.calls)
+        return {call.id for call in old.calls}.issuperset(call.id for call in new.calls)
     if any(isinstance(part, Image) for part in old.content):
         texts = [part for part in old.content if isinstance(part, str) and part]
         return bool(texts) and all(text in new.text for text in texts)
@@ -148,11 +139,9 @@ def _summary_in(row: Row) -> tuple[str, str | None] | None:
     starts = text[:200].lstrip().startswith(marks["summary_starts"])
     if not starts or row.draft.role not in ("user", "assistant"):
         return None
-    body = text.strip()
-    last_line = body.rfind("\n") + 1
-    if body.startswith(marks["summary_end"], last_line):
-        body = body[:last_line].rstrip()
-    return body, prior
+    body, _, last = text.strip().rpartition("\n")
+    ended = last.startswith(marks["summary_end"])
+    return (body.rstrip() if ended else text.strip()), prior
 
 
 def _find_blocks(rows: Sequence[Row]) -> tuple[list[_Block], bool]:
@@ -184,19 +173,16 @@ def _find_blocks(rows: Sequence[Row]) -> tuple[list[_Block], bool]:
 
 
 def _head(rows: Sequence[Row], view_begin: int, view_end: int, position: int) -> int:
-    """Return where the kept head before a summary begins."""
+    """Return where the kept head before a summary begins: with its session, or what it repeats."""
     first = position
     while first > view_end and rows[first - 1].session == rows[position].session:
         first -= 1
     if first > 0 and rows[first - 1].session != rows[position].session:
         return first
-    opening = next((row for row in rows[view_begin:position] if not row.undone), None)
     for begin in range(view_end, position):
-        if opening is None or not _repeats(rows[begin], opening):
-            continue
+        view = [row for row in rows[view_begin:begin] if not row.undone]
         size = position - begin
-        view = [row for row in rows[view_begin:begin] if not row.undone][:size]
-        if len(view) == size and all(map(_repeats, rows[begin:position], view)):
+        if len(view) >= size and all(map(_repeats, rows[begin:position], view)):
             return begin
     return position
 
@@ -238,84 +224,68 @@ def _add_tail(block: _Block, rows: Sequence[Row], view: Sequence[Row]) -> None:
         block.end += 1
 
 
-class History:
-    """Sorts the rows of one lineage into history, repeats and what compactions wrote."""
+def assemble(conversation: Conversation, rows: Sequence[Row]) -> None:
+    """Fill a conversation from all messages of its lineage, in the order as stored."""
+    blocks, lost = _find_blocks(rows)
+    if lost:
+        conversation.caveat(_LOST)
+    history: list[Row] = []
+    undone: set[Row] = set()
+    counts: list[int] = []
+    position = 0
+    for block in blocks:
+        history += _said(rows[position : block.begin])
+        counts.append(len(history))
+        undone.update(_settle(block, rows[block.begin : block.end], history))
+        position = block.end
+    history += _said(rows[position:])
+    for row in rows:
+        if row.source in undone:
+            row.line.skip("undone by the user after a compaction")
+    for row in history:
+        if row not in undone:
+            conversation.say(row.line, row.draft)
+    for block, count in zip(blocks, counts, strict=True):
+        before = [row.draft for row in history[:count] if row not in undone]
+        state = [  # earlier messages where they are unchanged
+            row.source.draft if row is not block.row and row.kept else row.draft
+            for row in rows[block.begin : block.end]
+            if row.source not in undone and row.draft.role != "system"
+        ]
+        after = before[-1] if before else None
+        conversation.compactions.append(Compaction(after, summary=block.summary, state=state))
+    conversation.name_missing()
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
-        self._history: list[Row] = []
-        self._said: set[Row] = set()
-        self._undone: set[Row] = set()
-        self._review = False
-        """Whether a prompt of a background review was the last row."""
 
-    def assemble(self, rows: Sequence[Row]) -> None:
-        """Fill the conversation from all messages of the lineage, in the order as stored."""
-        conversation = self._conversation
-        blocks, lost = _find_blocks(rows)
-        position = 0
-        counts: list[int] = []
-        for block in blocks:
-            for row in rows[position : block.begin]:
-                self._say(row)
-            counts.append(len(self._history))
-            self._write(block, rows[block.begin : block.end])
-            position = block.end
-        for row in rows[position:]:
-            self._say(row)
-        if lost:
-            conversation.caveat(_LOST)
-        for row in rows:
-            if row.source in self._undone:
-                row.line.skip("undone by the user after a compaction")
-        for row in self._history:
-            if row not in self._undone:
-                conversation.say(row.line, row.draft)
-        for block, count in zip(blocks, counts, strict=True):
-            before = [row.draft for row in self._history[:count] if row not in self._undone]
-            state = [  # earlier messages where they are unchanged
-                row.source.draft if row is not block.row and row.kept else row.draft
-                for row in rows[block.begin : block.end]
-                if row.source not in self._undone and row.draft.role != "system"
-            ]
-            after = before[-1] if before else None
-            conversation.compactions.append(Compaction(after, summary=block.summary, state=state))
-        conversation.name_missing()
-
-    def _say(self, row: Row) -> None:
-        """Take a row into the history, unless it was never said."""
-        review, self._review = self._review, False
-        prompts, start = marks_of("hermes")["review_starts"], row.draft.text[:200].lstrip()
+def _said(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the rows that were said, and settle those that the user took back."""
+    for row in rows:
         if row.undone:
             row.line.skip("undone by the user")
-        elif row.draft.role in ("user", "system") and start.startswith(prompts):
-            self._review = True
-            row.line.skip("a prompt of the agent's background review")
-        elif review and row.draft.role == "assistant":
-            row.line.skip("the reply to a prompt of the agent's background review")
         else:
-            self._history.append(row)
-            self._said.add(row)
+            yield row
 
-    def _write(self, block: _Block, rows: Sequence[Row]) -> None:
-        head = rows[: rows.index(block.row)]
-        for row in rows:
-            original = block.copies.get(row)
-            if original is not None:
-                row.origin = original.source
-                if row.undone:
-                    self._undone.add(row.source)
-            if row is block.row and block.prior and original is None:
-                # What the summary was joined to stands nowhere else.
-                self._history.append(Row(row.line, Draft(row.draft.role, [block.prior])))
-                row.line.leave_out("summary", "the summary of a compaction")
-            elif row is block.row:
-                row.line.skip("the summary of a compaction")
-            elif original is None and row in head:
-                self._say(row)
-            elif original is None:
-                row.line.skip("added by a compaction")
-            elif row.source not in self._said:
-                row.line.skip("what an earlier compaction wrote, kept by this one")
-            elif not row.kept:
-                row.line.skip("an earlier message, as a compaction kept it")
+
+def _settle(block: _Block, rows: Sequence[Row], history: list[Row]) -> Iterator[Row]:
+    """Settle the rows that a compaction wrote; yield the earlier ones that the user took back."""
+    said, head = set(history), rows[: rows.index(block.row)]
+    for row in rows:
+        original = block.copies.get(row)
+        if original is not None:
+            row.origin = original.source
+            if row.undone:
+                yield row.source
+        if row is block.row and block.prior and original is None:
+            # What the summary was joined to stands nowhere else.
+            history.append(Row(row.line, Draft(row.draft.role, [block.prior])))
+            row.line.leave_out("summary", "the summary of a compaction")
+        elif row is block.row:
+            row.line.skip("the summary of a compaction")
+        elif original is None and row in head:
+            history += _said([row])
+        elif original is None:
+            row.line.skip("added by a compaction")
+        elif row.source not in said:
+            row.line.skip("what an earlier compaction wrote, kept by this one")
+        elif not row.kept:
+            row.line.skip("an earlier message, as a compaction kept it")

@@ -22,7 +22,7 @@ from compression_eval.conversations.drafts import (
     Line,
     image_at,
 )
-from compression_eval.conversations.fields import Json, as_text, label, origin, tool_definitions
+from compression_eval.conversations.fields import Json, as_text, label, origin
 from compression_eval.conversations.readers.base import Format, marks_of, with_asides
 from compression_eval.conversations.sources import SourceFile, Value, check_archive
 from compression_eval.errors import DataError
@@ -73,8 +73,6 @@ class _Thread:
     """Its last state, as logged; empty if the log has none."""
     compactions: list[tuple[int, "CompactionEvent", _Call | None]] = field(default_factory=list)
     """Their places among the events, and the first call after each."""
-    summarised: dict[_Call, list["ChatMessage"]] = field(default_factory=dict)
-    """What was to be summarised before a call, but for the prompt that asked for it."""
 
 
 def key_of(message: "ChatMessage") -> str:
@@ -127,8 +125,6 @@ def _threads_of(sample: "EvalSample") -> list[_Thread]:
     for index, event in compactions:
         thread, following = _owner(index, event, threads)
         thread.compactions.append((index, event, following))
-    for thread in threads:
-        _add_summarised(thread, calls)
     return threads
 
 
@@ -179,30 +175,9 @@ def _owner(
     """Return the conversation whose call comes next where a compaction happened, and the call."""
     pairs = [(thread, call) for thread in threads for call in thread.calls]
     pairs.sort(key=lambda pair: pair[1].index)
-    near = [pair for pair in pairs if pair[1].event.span_id == event.span_id]
-    for found in (near, pairs):
-        later = next((pair for pair in found if pair[1].index > index), None)
-        before = next((pair for pair in reversed(near) if pair[1].index < index), None)
-        if later is not None:
-            return later
-        if before is not None:
-            return before[0], None
-    return threads[0], None
-
-
-def _add_summarised(thread: _Thread, calls: Sequence[_Call]) -> None:
-    """Find what the last call before a compaction was followed by, where a model summarised it."""
-    own = set(thread.calls)
-    for index, _, following in thread.compactions:
-        before = [call for call in thread.calls if call.index < index]
-        if following is None or not before:
-            continue
-        answer = key_of(before[-1].answer)
-        for call in calls:
-            if before[-1].index < call.index < index and call not in own:
-                given = call.event.input[:-1]
-                if any(key_of(message) == answer for message in given):
-                    thread.summarised[following] = given
+    near = [pair for pair in pairs if pair[1].event.span_id == event.span_id] or pairs
+    later = (pair for pair in near if pair[1].index > index)
+    return next(later, (near[-1][0] if near else threads[0], None))
 
 
 class _History:
@@ -240,16 +215,9 @@ class _History:
         for following, event in pending.items():
             self._conversation.compactions.append(self._compaction(event, following))
         tools = {info.name: info for call in self._thread.calls for info in call.event.tools}
-        definitions = [
-            {
-                "type": "function",
-                "name": name,
-                "description": info.description,
-                "parameters": info.parameters.model_dump(mode="json", exclude_none=True),
-            }
-            for name, info in tools.items()
-        ]
-        self._conversation.tools = tool_definitions(definitions)[0]
+        self._conversation.take_tools(
+            info.model_dump(mode="json", exclude_none=True) for info in tools.values()
+        )
 
     def add_results(self, events: Sequence[tuple[int, "ToolEvent"]]) -> None:
         """Settle the thread's tool calls, given with their places.
@@ -268,7 +236,11 @@ class _History:
                 continue
             text = event.error.message if event.error is not None else as_text(event.result)
             draft = line.became(Draft("tool", [text], call_id=event.id))
-            self._conversation.drafts.insert(self._behind(event.id), draft)
+            place = self._behind(event.id)
+            for compaction in self._conversation.compactions:
+                if compaction.after is drafts[place - 1]:
+                    compaction.after = draft
+            drafts.insert(place, draft)
             results[event.id] = draft
 
     def _behind(self, identifier: str) -> int:
@@ -283,7 +255,7 @@ class _History:
     def _take_call(self, call: _Call, *, compacted: bool) -> None:
         """Take what a call was given for the first time, and its answer: they are the newest."""
         line = self._lines[call.index]
-        for message in [*self._thread.summarised.get(call, ()), *call.event.input]:
+        for message in call.event.input:
             key = key_of(message)
             if key in self._made or key in self._places:
                 continue
