@@ -9,17 +9,14 @@ import os
 import re
 import shlex
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import click
-from inspect_ai.log import EvalLog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from compression_eval.analysis.commands import report
@@ -43,14 +40,10 @@ from compression_eval.fixtures.cuts import TAIL_TOKENS, places
 from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import load_pair
 from compression_eval.fixtures.writing import write_whole
+from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.sweeping.commands import arm_results, outcome_lines, refuse_unfinished
 from compression_eval.sweeping.estimate import estimate, role_lines
-from compression_eval.sweeping.planning import (
-    SweepPlan,
-    finished_samples,
-    refuse_other_work,
-    sweep_plan,
-)
+from compression_eval.sweeping.planning import SweepPlan, refuse_other_work, sweep_plan
 from compression_eval.sweeping.running import run_sweep
 from compression_eval.sweeping.settings import SweepSettings, read_prices
 from compression_eval.terminal import CleanCommand, Output, StoppedError, examples, named_model
@@ -162,9 +155,10 @@ def quickstart_command(
     out: Path,
     limit: int,
     pick: Pick,
+    arms: str | None,
     names: Path | None,
-    yes: bool,
     prices: Path | None,
+    yes: bool,
     **models: Any,
 ) -> None:
     """Evaluate compression on your own sessions: import, scrub, ask, run, report.
@@ -176,7 +170,8 @@ def quickstart_command(
     """
     if not all(map(find_spec, NEEDED)):
         raise lacking("quickstart", "analysis", "scrub")
-    _check_models(models)
+    listed = [arm.strip() for arm in arms.split(",")] if arms else []
+    _check(listed, models)
     wanted = Selection(
         paths=[os.path.abspath(Path(path).expanduser()) for path in paths],  # noqa: PTH100 - patterns
         limit=limit,
@@ -185,14 +180,16 @@ def quickstart_command(
     )
     chosen = _selected(wanted, out)
     try:
-        fixtures = _import(ctx, chosen, out)
-        asked = _probes(ctx, fixtures, limit, out)
-        plans = _planned(asked, models, out)
-        _confirm(plans, prices, yes=yes)
-        done = [_run(plan, prices) for plan in plans]
+        asked = _probes(ctx, _import(ctx, chosen, out), limit, out)
+        plans = _planned(listed or ["anchored", "masking", _RECORDED], asked, models, out)
+        if not _is_free(models):
+            _say_costs(plans, prices)
+            if not yes:
+                click.confirm("Go on?", abort=True)
+        logs = [_run(plan, prices) for plan in plans]
     except KeyboardInterrupt:
         raise StoppedError(f"Stopped. The same command goes on in {out}.") from None
-    _conclude(ctx, plans, done)
+    _conclude(ctx, logs)
 
 
 def _say(step: str, text: str) -> None:
@@ -200,9 +197,9 @@ def _say(step: str, text: str) -> None:
     click.echo(f"{step:<9}{text}")
 
 
-def _check_models(models: dict[str, Any]) -> None:
+def _check(arms: Sequence[str], models: dict[str, Any]) -> None:
     """Refuse unusable arms and models before anything is read."""
-    for arm in _listed(models["arms"]):
+    for arm in arms:
         compressor_spec(arm, {})
     for role in ("model", "grader", "compressor_model"):
         if models[role]:
@@ -211,8 +208,15 @@ def _check_models(models: dict[str, Any]) -> None:
                 named_model(models[role], f"{option}: {shorten(models[role])}")
 
 
-def _listed(arms: str | None) -> list[str]:
-    return [arm.strip() for arm in arms.split(",")] if arms else []
+def _answerer(models: dict[str, Any]) -> str:
+    chosen = models["model"] or os.environ.get("INSPECT_EVAL_MODEL", "").split(",")[0].strip()
+    return chosen or EMBEDDED_MODEL
+
+
+def _is_free(models: dict[str, Any]) -> bool:
+    """Return whether the embedded model does everything."""
+    names = [_answerer(models), models["grader"], models["compressor_model"]]
+    return all(name.startswith(EMBEDDED) for name in names if name)
 
 
 def _selected(wanted: Selection, out: Path) -> Selection:
@@ -304,60 +308,12 @@ def _usual_places() -> list[str]:
     return existing
 
 
-def _import(ctx: click.Context, selection: Selection, out: Path) -> list[Path]:
-    """Import and scrub what was selected, unless that is done; returns the fixtures."""
-    if selection.imported:
-        _say("imported", f"before, see {out / 'import.txt'}")
-    else:
-        names = ("--names", selection.names) if selection.names else ()
-        # The remains of an interrupted import are overwritten.
-        failed = _command(
-            *(ctx, import_command, out / "import.txt", *selection.sessions, *names, "--force"),
-            *("--out", out / "fixtures", "--scrub", "default", "--duplicates", "longest"),
-        )
-        if failed:
-            _say("", f"{failed.removesuffix('; see above')} ({out / 'import.txt'})")
-        _remembered(selection, out, imported=True)
-    fixtures = [
-        path for path in (out / "fixtures").glob("*.json") if not path.name.endswith(BANK_SUFFIX)
-    ]
-    if not fixtures:
-        raise DataError(f"nothing was imported; {out / 'import.txt'} says why")
-    if not selection.imported:
-        count = _counted(len(fixtures), "conversation")
-        _say("imported", f"{count}, scrubbed ({out / 'import.txt'})")
-    return sorted(fixtures, key=lambda path: (names_subagent(path.stem), path.name))
-
-
-def _probes(ctx: click.Context, fixtures: Sequence[Path], limit: int, out: Path) -> list[Path]:
-    """Make a bank for each of the first conversations; returns those that have one."""
-    for path in fixtures[limit:]:
-        _say("", f"left out {printable(path.stem, 50, end=True)}: more conversations than --limit")
-    details, taken = out / "probes.txt", fixtures[:limit]
-    failed = _command(ctx, generate_command, details, *taken, "--force")
-    asked = [path for path in taken if path.with_name(path.stem + BANK_SUFFIX).is_file()]
-    if failed or not asked:
-        raise DataError(f"nothing is left to ask about: {failed} ({details})")
-    count = sum(len(load_pair(path).bank.probes) for path in asked)
-    _say(
-        "asked",
-        f"{_counted(count, 'probe')} about {_counted(len(asked), 'conversation')}, made from "
-        f"tool calls and texts ({details})"
-        + (
-            f"; too few to rank strategies by: {FEW} a conversation are needed"
-            if count < FEW * len(asked)
-            else ""
-        ),
-    )
-    return asked
-
-
 def _command(ctx: click.Context, command: click.Command, said: Path, *arguments: str | Path) -> str:
     """Run a command with its output in a file; returns why it failed, if it did."""
-    name = str(command.name)
     with said.open("w", encoding="utf-8") as file, redirect_stdout(file):
         try:
-            with command.make_context(name, list(map(str, arguments)), parent=ctx) as own:
+            words = list(map(str, arguments))
+            with command.make_context(str(command.name), words, parent=ctx) as own:
                 command.invoke(own)
         except StoppedError:
             raise KeyboardInterrupt from None
@@ -366,18 +322,62 @@ def _command(ctx: click.Context, command: click.Command, said: Path, *arguments:
     return ""
 
 
-def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> list[SweepPlan]:
-    """Plan the runs: all arms on all conversations, and `recorded` on those that have it."""
-    arms = _listed(models["arms"]) or ["anchored", "masking", _RECORDED]
+def _import(ctx: click.Context, selection: Selection, out: Path) -> list[Path]:
+    """Import and scrub what was selected, unless that is done; returns the fixtures."""
+    said = out / "import.txt"
+    if selection.imported:
+        _say("imported", f"before, see {said}")
+    else:
+        names = ("--names", selection.names) if selection.names else ()
+        options = ("--scrub", "default", "--duplicates", "longest", *names)
+        # The remains of an interrupted import are overwritten.
+        output = ("--out", out / "fixtures", "--force")
+        if failed := _command(ctx, import_command, said, *selection.sessions, *options, *output):
+            _say("", f"{failed.removesuffix('; see above')} ({said})")
+        _remembered(selection, out, imported=True)
+    fixtures = [
+        path for path in (out / "fixtures").glob("*.json") if not path.name.endswith(BANK_SUFFIX)
+    ]
+    if not fixtures:
+        raise DataError(f"nothing was imported; {said} says why")
+    if not selection.imported:
+        _say("imported", f"{_counted(len(fixtures), 'conversation')}, scrubbed ({said})")
+    return sorted(fixtures, key=lambda path: (names_subagent(path.stem), path.name))
+
+
+def _probes(ctx: click.Context, fixtures: Sequence[Path], limit: int, out: Path) -> list[Path]:
+    """Make a bank for each of the first conversations; returns those that have one."""
+    for path in fixtures[limit:]:
+        _say("", f"left out {printable(path.stem, 50, end=True)}: more conversations than --limit")
+    said, taken = out / "probes.txt", fixtures[:limit]
+    failed = _command(ctx, generate_command, said, *taken, "--force")
+    asked = [path for path in taken if path.with_name(path.stem + BANK_SUFFIX).is_file()]
+    if failed or not asked:
+        raise DataError(f"nothing is left to ask about: {failed} ({said})")
+    count = sum(len(load_pair(path).bank.probes) for path in asked)
+    few = f"; too few to rank strategies by: {FEW} a conversation are needed"
+    _say(
+        "asked",
+        f"{_counted(count, 'probe')} about {_counted(len(asked), 'conversation')}, made from "
+        f"tool calls and texts ({said}){few if count < FEW * len(asked) else ''}",
+    )
+    return asked
+
+
+def _planned(
+    arms: Sequence[str], fixtures: Sequence[Path], models: dict[str, Any], out: Path
+) -> list[SweepPlan]:
+    """Plan the sweeps: all arms on all conversations, and `recorded` on those that have it."""
     compacted = [path for path in fixtures if _RECORDED in arms and _takes_recorded(path)]
     others = [arm for arm in arms if arm != _RECORDED]
-    if others and len(compacted) < len(fixtures):
-        # Arms are only comparable on the same probes: a second report is of these sessions alone.
-        plans = [_plan(others, fixtures, models, out, "logs")]
-        if compacted:
-            plans.append(_plan([_RECORDED], compacted, models, out, _RECORDED, controls=False))
+    plan = partial(_plan, models, out / re.sub(r"[^\w.-]|_", "-", _answerer(models)))
+    if not others or len(compacted) == len(fixtures):
+        plans = [plan("logs", arms, compacted or fixtures)]
     else:
-        plans = [_plan(arms, compacted or fixtures, models, out, "logs")]
+        plans = [plan("logs", others, fixtures)]
+        if compacted:
+            # Arms are only comparable on the same probes: a second report is of these alone.
+            plans.append(plan(_RECORDED, [_RECORDED], compacted))
     named, controls = (
         ", ".join(arm.label for arm in plans[0].arms if arm.control is control)
         for control in (False, True)
@@ -386,35 +386,25 @@ def _planned(fixtures: Sequence[Path], models: dict[str, Any], out: Path) -> lis
     if len(plans) > 1:
         _say("", f"{_RECORDED} on the {len(compacted)} of these that their agent compacted")
     for reason in plans[0].passed_over[:MAX_SHOWN]:
-        click.echo(f"{'':9}passed over {reason}")
+        _say("", f"passed over {reason}")
     return plans
 
 
 def _plan(
-    arms: Sequence[str],
-    fixtures: Sequence[Path],
-    models: dict[str, Any],
-    out: Path,
-    name: str,
-    *,
-    controls: bool = True,
+    models: dict[str, Any], folder: Path, name: str, arms: Sequence[str], fixtures: Sequence[Path]
 ) -> SweepPlan:
     roles = {"grader": models["grader"], "compressor": models["compressor_model"]}
     settings = SweepSettings(
         arms=list(arms),
-        models=[models["model"]] if models["model"] else [],
-        roles={role: [name] for role, name in roles.items() if name},
+        models=[_answerer(models)],
+        roles={role: [model] for role, model in roles.items() if model},
         fixtures=[str(path.resolve()) for path in fixtures],
-        controls=controls,
+        controls=name != _RECORDED,
+        epochs=models["epochs"] or (1 if _is_free(models) else 3),
+        log_dir=str(folder / name),
     )
     plan = sweep_plan(settings)
-    folder = out / re.sub(r"[^\w.-]|_", "-", plan.settings.models[0]) / name
-    update = {
-        "epochs": models["epochs"] or (1 if _is_embedded(plan) else 3),
-        "log_dir": str(folder),
-    }
-    plan = replace(plan, settings=plan.settings.model_copy(update=update))
-    refuse_other_work(plan, folder, "Name another folder with --out.")
+    refuse_other_work(plan, folder / name, "Name another folder with --out.")
     return plan
 
 
@@ -429,74 +419,46 @@ def _takes_recorded(path: Path) -> bool:
         return False
 
 
-def _is_embedded(plan: SweepPlan) -> bool:
-    roles = [name for names in plan.settings.roles.values() for name in names]
-    return all(name.startswith(EMBEDDED) for name in (*plan.settings.models, *roles))
-
-
-def _confirm(plans: Sequence[SweepPlan], prices: Path | None, *, yes: bool) -> None:
-    """Say what the runs cost, and ask where a model is paid."""
-    samples = f"{sum(plan.samples for plan in plans):,} samples"
-    if _is_embedded(plans[0]):
-        _say("cost", f"none: {samples}, all by the embedded model; no language model is involved")
-        return
-    done = sum(finished_samples(_folder(plan)).total() for plan in plans)
-    _say("cost", f"{samples}, of which {done} are done; estimated for all:")
+def _say_costs(plans: Sequence[SweepPlan], prices: Path | None) -> None:
+    """Say what the sweeps cost, what is done included."""
+    _say("cost", f"estimated for all {sum(plan.samples for plan in plans):,} samples:")
     for plan in plans:
         for line in role_lines(estimate(plan, read_prices(prices))):
-            click.echo(f"{'':9}{line}")
-    if not yes:
-        click.confirm("Go on?", abort=True)
+            _say("", line)
 
 
-def _folder(plan: SweepPlan) -> Path:
-    return Path(str(plan.settings.log_dir))
-
-
-def _run(plan: SweepPlan, prices: Path | None) -> list[EvalLog]:
-    begun, folder = time.monotonic(), _folder(plan)
+def _run(plan: SweepPlan, prices: Path | None) -> Path:
+    """Run a sweep; returns the folder of its logs."""
+    folder = Path(str(plan.settings.log_dir))
     folder.parent.mkdir(exist_ok=True)
     success, logs = run_sweep(plan, folder, read_prices(prices))
     refuse_unfinished(folder, success, logs)
-    _say("run", f"{_counted(len(logs), 'arm')} in {time.monotonic() - begun:.0f} s ({folder})")
-    return logs
+    _say("run", f"{_counted(len(logs), 'arm')} ({folder})")
+    for line in outcome_lines(arm_results(plan, logs)):
+        _say("", line)
+    return folder
 
 
-def _conclude(
-    ctx: click.Context, plans: Sequence[SweepPlan], done: Sequence[Sequence[EvalLog]]
-) -> None:
-    """Make the reports; print what they say of these sessions, the scores, what to look at."""
-    folders = [_folder(plan) for plan in plans]
-    reports = [folders[0].parent / "report"]
-    opening, *remarks = ctx.invoke(
-        report, logs=(str(folders[0]),), out=reports[0], step=f"{'report':<9}"
-    )
-    beside: list[str] = []
-    if len(plans) > 1:
-        reports.append(folders[0].parent / "report-recorded")
-        both = tuple(map(str, folders))
-        beside = ctx.invoke(report, logs=both, out=reports[1], step=f"{'report':<9}")
+def _conclude(ctx: click.Context, logs: Sequence[Path]) -> None:
+    """Make the reports; print what they say of these sessions, and what to look at."""
+    folder = logs[0].parent
+    reports = [folder / "report", folder / "report-recorded"][: len(logs)]
+    remarks: list[str] = []
+    for number, out in enumerate(reports, start=1):
+        of_logs = tuple(map(str, logs[:number]))
+        opening, *others = ctx.invoke(report, logs=of_logs, out=out, step=f"{'report':<9}")
+        remarks += [opening, *others] if number == 1 else [f"Where it was compacted: {opening}"]
     click.echo()
-    click.echo(printable(opening, 1000))
-    if beside and beside[0]:
-        also = beside[0][:1].lower() + beside[0][1:]
-        click.echo(f"Where the agent itself compacted: {printable(also, 1000)}")
-    click.echo()
-    for line in outcome_lines(arm_results(plans[0], done[0])):
-        click.echo(f"  {line}".rstrip())
     for remark in remarks:
-        click.echo(f"  {printable(remark, 400)}")
+        click.echo(printable(remark, 1000))
     click.echo("\nLook at")
     for out in reports:
         click.echo(f"  {out / 'index.html'}")
-    viewed = folders[0] if len(plans) == 1 else folders[0].parent
-    click.echo(f"  inspect view --log-dir {shlex.quote(str(viewed))} --no-trust-content")
-    if _is_embedded(plans[0]):
-        click.echo(
-            "A language model answers and grades with --model NAME (--grader NAME): the same "
-            "command goes on from here."
-        )
-    click.echo("Scrubbing finds much, not everything: read a fixture before you share it.")
+    click.echo(f"  inspect view --log-dir {shlex.quote(str(folder))} --no-trust-content")
+    click.echo(
+        "A language model answers and grades with --model NAME (--grader NAME).\n"
+        "Scrubbing finds much, not everything: read a fixture before you share it."
+    )
 
 
 def _counted(number: int, what: str) -> str:

@@ -2,7 +2,7 @@
 
 import math
 import posixpath
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from inspect_ai.scorer import Metric, Score, Scorer, scorer
 from inspect_ai.solver import TaskState
@@ -25,27 +25,24 @@ _GONE = ("deleted", "former", "temporary")
 class KindFinding:
     """One part of the key: the files that the answer names, and those it does not."""
 
-    named: list[str] = field(default_factory=list)
-    missed: list[str] = field(default_factory=list)
+    named: list[str]
+    missed: list[str]
 
 
 @dataclass
 class FileFindings:
-    """The files of an answer, judged.
-
-    Attributes:
-        kinds: The parts of the key that hold something.
-        others: Named files that are not in the key, with what the history did to them.
-        made_up: Names that stand nowhere in the history; None if its files were not recorded.
-        ambiguous: Shortened names that fit several files.
-        not_judged: Named files that are gone, or that the question itself names.
-    """
+    """The files of an answer, judged."""
 
     kinds: dict[str, KindFinding]
-    others: dict[str, str] = field(default_factory=dict)
-    made_up: list[str] | None = None
-    ambiguous: list[str] = field(default_factory=list)
-    not_judged: list[str] = field(default_factory=list)
+    """The parts of the key that list something."""
+    others: dict[str, str]
+    """Named files that are not in the key, with what the history did to them."""
+    made_up: list[str] | None
+    """Names that the history does not hold; None if its files were not recorded."""
+    ambiguous: list[str]
+    """Shortened names that fit several files."""
+    not_judged: list[str]
+    """Named files that are gone, or that the question itself names."""
 
     @property
     def recall(self) -> float:
@@ -98,10 +95,9 @@ def file_findings(probe: Probe, answer: str, history: dict[str, str]) -> FileFin
     not_judged = [path for path in outside if path in asked or history.get(path) in _GONE]
     others = {path: history.get(path, "") for path in outside if path not in not_judged}
     if not history:
-        return FileFindings(
-            kinds, others | dict.fromkeys(named.unknown, ""), None, named.ambiguous, not_judged
-        )
-    return FileFindings(kinds, others, named.unknown, named.ambiguous, not_judged)
+        others |= dict.fromkeys(named.unknown, "")
+    made_up = named.unknown if history else None
+    return FileFindings(kinds, others, made_up, named.ambiguous, not_judged)
 
 
 def artifact_files_metrics() -> dict[str, list[Metric]]:
@@ -128,7 +124,14 @@ def artifact_files() -> Scorer:
         if sample.answer_text is None:
             return _not_measured(sample.answer_failure or "no answer")
         findings = file_findings(sample.probe, sample.answer_text, sample.record.files)
-        return _scored(findings, sample.answer_text)
+        metadata = asdict(findings)
+        shares = zip(KEYS, (findings.precision, findings.recall), strict=True)
+        return Score(
+            value={key: share if math.isnan(share) else round(share, 3) for key, share in shares},
+            answer=sample.answer_text,
+            explanation=_explanation(findings),
+            metadata={**metadata.pop("kinds"), **metadata},
+        )
 
     return scoring(score)
 
@@ -137,29 +140,10 @@ def _not_measured(reason: str) -> Score:
     return Score(value=dict.fromkeys(KEYS, math.nan), reason=reason, explanation=escaped(reason))
 
 
-def _scored(findings: FileFindings, answer: str) -> Score:
-    metadata = asdict(findings)
-    shares = (findings.precision, findings.recall)
-    return Score(
-        value={
-            key: share if math.isnan(share) else round(share, 3)
-            for key, share in zip(KEYS, shares, strict=True)
-        },
-        answer=answer,
-        explanation=_explanation(findings),
-        metadata={**metadata.pop("kinds"), **metadata},
-    )
-
-
 def _explanation(findings: FileFindings) -> str:
     rows = [
-        [
-            kind,
-            str(len(finding.named + finding.missed)),
-            _listed(finding.named),
-            _listed(finding.missed),
-        ]
-        for kind, finding in findings.kinds.items()
+        [kind, str(len(each.named + each.missed)), _listed(each.named), _listed(each.missed)]
+        for kind, each in findings.kinds.items()
     ]
     others = [f"{path} ({what})" if what else path for path, what in findings.others.items()]
     notes = {

@@ -16,15 +16,10 @@ from typing import Annotated, Any, get_args
 
 from inspect_ai.model import ResponseSchema
 from inspect_ai.util import JSONSchema
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from compression_eval.facts.life import AnswerWord
-from compression_eval.grading.asking import (
-    ReplyError,
-    list_schema,
-    object_schema,
-    objects_with,
-)
+from compression_eval.grading.asking import ReplyError, list_schema, object_schema, objects_with
 from compression_eval.grading.rubric import MAX_SCORE, structure
 
 MAX_SHOWN = 80
@@ -33,11 +28,7 @@ MAX_SHOWN = 80
 _RESULTS = "criterionResults"
 
 
-class _Lenient(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-
-
-class CriterionResult(_Lenient):
+class CriterionResult(BaseModel, frozen=True, strict=True):
     """One criterion's score with its reason, in the shape that is also kept in the log."""
 
     criterionId: str  # noqa: N815
@@ -46,11 +37,11 @@ class CriterionResult(_Lenient):
     reasoning: str
 
 
-class _Results(_Lenient):
+class _Results(BaseModel, frozen=True, strict=True):
     criterionResults: list[CriterionResult]  # noqa: N815
 
 
-class _Fact(_Lenient):
+class _Fact(BaseModel, frozen=True, strict=True):
     factId: str  # noqa: N815
     verdict: AnswerWord
 
@@ -125,10 +116,15 @@ def read_reply(
     for candidate in objects_with(answer, _RESULTS):
         with suppress(ReplyError):
             held.append(Reply(_results(candidate, requested, ())).content)
-    found = [
-        _reply(candidate, requested, facts, applicable)
-        for candidate in objects_with(text, _RESULTS)
-    ]
+    found: list[Reply] = []
+    for candidate in objects_with(text, _RESULTS):
+        reply = Reply(_results(candidate, requested, applicable))
+        try:
+            words = _facts(candidate.get("facts"), facts) if facts else None
+        except ReplyError as problem:
+            found.append(replace(reply, problem=problem))
+        else:
+            found.append(replace(reply, facts=words))
     if not found:
         raise ReplyError("not_json")
     own = [reply for reply in found if reply.content not in held]
@@ -137,25 +133,10 @@ def read_reply(
     scores = [[score for score, _ in reply.content] for reply in own]
     if any(other != scores[0] for other in scores):
         raise ReplyError("wrong_shape", "two different sets of results")
-    words = [reply.facts for reply in own if reply.facts is not None]
-    if any(other != words[0] for other in words):
+    words_of_all = [reply.facts for reply in own if reply.facts is not None]
+    if any(other != words_of_all[0] for other in words_of_all):
         return replace(own[-1], facts=None, problem=ReplyError("facts", "two different lists"))
-    return replace(own[-1], facts=words[0], problem=None) if words else own[-1]
-
-
-def _reply(
-    candidate: dict[str, Any],
-    requested: Sequence[str],
-    facts: Sequence[str],
-    applicable: Collection[str],
-) -> Reply:
-    reply = Reply(_results(candidate, requested, applicable))
-    if not facts:
-        return reply
-    try:
-        return replace(reply, facts=_facts(candidate.get("facts"), facts))
-    except ReplyError as problem:
-        return replace(reply, problem=problem)
+    return replace(own[-1], facts=words_of_all[0], problem=None) if words_of_all else own[-1]
 
 
 def _results(
@@ -217,6 +198,5 @@ def _facts(entries: object, wanted: Sequence[str]) -> dict[str, AnswerWord]:
     return {name: words[name] for name in wanted}
 
 
-def _shown(text: str) -> str:
-    """Shorten and quote an invented id, to send it back."""
-    return json.dumps(text[:MAX_SHOWN], ensure_ascii=False)
+def _shown(invented: str) -> str:
+    return json.dumps(invented[:MAX_SHOWN], ensure_ascii=False)

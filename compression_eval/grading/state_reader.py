@@ -16,13 +16,7 @@ from typing import Any, Literal, get_args
 
 import anyio
 from anyio.lowlevel import RunVar
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageUser,
-    ContentText,
-    Model,
-    ResponseSchema,
-)
+from inspect_ai.model import ChatMessage, ChatMessageUser, ContentText, Model, ResponseSchema
 from inspect_ai.util import JSONSchema
 
 from compression_eval.errors import one_line
