@@ -111,6 +111,11 @@ def compression_task(arguments: TaskArguments) -> Task:
     parts = _parts(ready.spec, dataset) | ({"fetching": fetching_digest()} if limits else {})
     version = result_version(parts.values())
     verdicts = _verdicts(dataset)
+    rare = {
+        "refetch": limits and limits.model_dump(),
+        "passed_over": [str(error) for error in dataset.passed_over[:MAX_NAMED]],
+        "probes_by_verdict": verdicts,
+    }
     follow_runs()
     return Task(
         dataset=dataset.samples,
@@ -125,10 +130,7 @@ def compression_task(arguments: TaskArguments) -> Task:
         ),
         # In this order: `fact_retention` reads the grader's words in the score of `six_dimensions`.
         scorer=[
-            six_dimensions(
-                criteria=arguments.criteria,
-                grader_context=arguments.grader_context,
-            ),
+            six_dimensions(arguments.criteria, arguments.grader_context),
             fact_retention(state_facts=arguments.state_facts),
             compression_scorer(),
             *([refetch_scorer(arguments.criteria, arguments.grader_context)] if limits else []),
@@ -149,9 +151,7 @@ def compression_task(arguments: TaskArguments) -> Task:
             **note,
             "min_removed": arguments.min_removed,
             MAX_FAILED: arguments.max_failed,
-            **_if_any("refetch", limits and limits.model_dump()),
-            **_if_any("passed_over", [str(error) for error in dataset.passed_over[:MAX_NAMED]]),
-            **_if_any("probes_by_verdict", verdicts),
+            **{name: value for name, value in rare.items() if value},
         },
         tags=[*ready.arm, *offline],
         viewer=viewer_config(
@@ -167,10 +167,6 @@ def compression_task(arguments: TaskArguments) -> Task:
 def _warn_once(text: str) -> None:
     """Warn once, not for every arm of a sweep."""
     logger.warning("%s", text)
-
-
-def _if_any(name: str, value: Any) -> dict[str, Any]:
-    return {name: value} if value else {}
 
 
 def arm_task_name(arm: Sequence[str], kind: str = "compression") -> str:
