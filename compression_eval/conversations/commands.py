@@ -159,7 +159,7 @@ def import_command(
         click.echo(line)
     if profile and job.imported:
         click.echo("\nReplaced (look whether a rule ate facts):")
-        for line in job.replaced[0]:
+        for line in job.replaced:
             click.echo(f"  {line}")
     count = f"{job.imported} fixture{'' if job.imported == 1 else 's'}"
     unscrubbed = "" if profile else "; nothing was scrubbed (no --scrub)"

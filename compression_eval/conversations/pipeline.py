@@ -7,12 +7,10 @@ the order of the files, so what comes out does not depend on who worked on which
 
 import errno
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, cast
@@ -196,8 +194,8 @@ def _finish(
     keeps: bool,
     shared: Shared | None,
     shard: Shard,
-) -> Iterator[tuple[int, Outcome] | Row]:
-    """Yield what becomes of the files of a shard, by their number, and rows of the fixtures."""
+) -> Iterator[tuple[int, int, Outcome] | Row]:
+    """Yield what becomes of each conversation, as in `_outcomes`, and rows of the fixtures."""
     read, digests = _outcomes(options, keeps, shard), dict[tuple[int, int], Any]()
     vocabulary, without = None, frozenset[Key]()
     if shared:
@@ -222,9 +220,9 @@ def _finish(
                 yield Row(row(fixture))
             except Exception as error:
                 made = Failure.of(error)
-        yield index, made
-    for index, _ in digests:
-        yield index, Failure(_CHANGED, fails=True)
+        yield index, number, made
+    for index, number in digests:
+        yield index, number, Failure(_CHANGED, fails=True)
 
 
 def _file_row(fixture: Fixture) -> dict[str, Any]:
@@ -323,12 +321,9 @@ class Import:
         return len(self._written)
 
     @property
-    def replaced(self) -> tuple[list[str], int]:
-        """What scrubbing replaced, as the lines of a table, and how often in all."""
-        if self._report is None:
-            return [], 0
-        count = sum(entry.replacements for entry in self._report.entries.values())
-        return self._report.table(), count
+    def replaced(self) -> list[str]:
+        """What scrubbing replaced, as the lines of a table."""
+        return self._report.table() if self._report else []
 
     def work(self, inputs: Sequence[Input], out: Path, engine: Engine, *, force: bool) -> Work:
         """Return the work whose output is a Parquet file, by its suffix, or a folder of files."""
@@ -355,8 +350,8 @@ class Import:
             finish = partial(_finish, options, row, work.keeps, shared)
             for shard in work.stage("import", finish):
                 take = work.taker(shard, "import")
-                for index, found in groupby(shard.results("import"), key=itemgetter(0)):
-                    self._take_file(shard.items[index], map(itemgetter(1), found), without, take)
+                for index, number, outcome in shard.results("import"):
+                    self._take(shard.items[index], number, outcome, without, take)
             for (place, _), why in without.items():
                 if why.longer in self._refused:
                     self.overview.failed += 1
@@ -385,32 +380,28 @@ class Import:
             described["scrub"] = settings.described(pseudonyms)
         return described
 
-    def _take_file(
-        self, item: Input, outcomes: Iterable[Outcome], without: LeftOut, take: Take
+    def _take(
+        self, item: Input, number: int, outcome: Outcome, without: LeftOut, take: Take
     ) -> None:
-        """Name, write and count what was read of one file; files come in their order."""
-        index = 0
-        for outcome in outcomes:
-            if isinstance(outcome, Recognised):
-                place = printable(item.place, 300, end=True)
-                self._say(f"{place}: {outcome.format}, {printable(outcome.seen, 300)}")
-                continue
-            if why := without.get((item.place, index)):
-                self.skip(item.place, why.reason)
-            elif isinstance(outcome, Failure):
-                self._refuse(item, index, outcome)
-            else:
-                try:
-                    self._take(outcome, item.place, take)
-                except (IsADirectoryError, PermissionError) as error:  # of this one name
-                    place = error.filename2 or error.filename
-                    reason = f"not written, {place}: {error.strerror}"
-                    self._refuse(item, index, Failure(reason, fails=True))
-                except OSError:
-                    raise  # the output cannot be written to, and so none of the others
-                except Exception as error:
-                    self._refuse(item, index, Failure.of(error))
-            index += 1
+        """Name, write and count what was read; files come in their order."""
+        if isinstance(outcome, Recognised):
+            place = printable(item.place, 300, end=True)
+            self._say(f"{place}: {outcome.format}, {printable(outcome.seen, 300)}")
+        elif why := without.get((item.place, number)):
+            self.skip(item.place, why.reason)
+        elif isinstance(outcome, Failure):
+            self._refuse(item, number, outcome)
+        else:
+            try:
+                self._write(outcome, item.place, take)
+            except (IsADirectoryError, PermissionError) as error:  # of this one name
+                place = error.filename2 or error.filename
+                reason = f"not written, {place}: {error.strerror}"
+                self._refuse(item, number, Failure(reason, fails=True))
+            except OSError:
+                raise  # the output cannot be written to, and so none of the others
+            except Exception as error:
+                self._refuse(item, number, Failure.of(error))
 
     def skip(self, place: str, reason: str) -> None:
         """Account for a file or a conversation that nothing is made of."""
@@ -418,12 +409,12 @@ class Import:
         if self._explain:
             self._explain(skipped_json(place, reason))
 
-    def _refuse(self, item: Input, index: int, failure: Failure) -> None:
-        self._refused.add((item.place, index))
+    def _refuse(self, item: Input, number: int, failure: Failure) -> None:
+        self._refused.add((item.place, number))
         self.overview.failed += item.named or failure.fails
         self.skip(item.place, failure.reason)
 
-    def _take(self, read: ReadConversation, place: str, take: Take) -> None:
+    def _write(self, read: ReadConversation, place: str, take: Take) -> None:
         name, note = self._names.give(read.identity, place)
         if name is None:
             take(None)

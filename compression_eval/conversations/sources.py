@@ -15,7 +15,7 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -405,17 +405,12 @@ class _Stream(io.RawIOBase):
 
 def _recoded(path: Path, encoding: str) -> Iterator[bytes]:
     """Yield a file as UTF-8; halves of surrogate pairs stay, so that they are seen as damage."""
-    decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
-    with path.open("rb") as file:
-        while chunk := file.read(2**20):
-            try:
-                text = decoder.decode(chunk)
-            except UnicodeDecodeError as error:
-                raise DamagedError(f"not {encoding.upper()} from here on") from error
-            if text:
+    with path.open(encoding=encoding, errors="surrogatepass", newline="") as file:
+        try:
+            while text := file.read(2**20):
                 yield text.encode("utf-8", "surrogatepass")
-    if decoder.getstate()[0]:
-        raise DamagedError(f"not {encoding.upper()}: the file ends within a character")
+        except UnicodeError as error:
+            raise DamagedError(f"not {encoding.upper()} from here on") from error
 
 
 def _unpacked(path: Path) -> Iterator[bytes]:
@@ -477,17 +472,15 @@ def _member(file: BinaryIO, info: zipfile.ZipInfo) -> Iterator[int]:
     names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
     file.seek(names, io.SEEK_CUR)
     left = info.compress_size
-    inflate = zlib.decompressobj(-15)
-    frame = _new_frame()
+    unpack: Callable[[bytes], bytes] = bytes
+    if info.compress_type == zipfile.ZIP_DEFLATED:
+        unpack = zlib.decompressobj(-15).decompress
+    elif info.compress_type == _ZSTANDARD_METHOD:
+        unpack = _new_frame().decompress
     while left > 0 and (raw := file.read(min(_CHUNK, left))):
         left -= len(raw)
         try:
-            if info.compress_type == zipfile.ZIP_DEFLATED:
-                yield len(inflate.decompress(raw))
-            elif info.compress_type == _ZSTANDARD_METHOD:
-                yield len(frame.decompress(raw)) if not frame.eof else 0
-            else:
-                yield len(raw)
+            yield len(unpack(raw))
         except Exception as error:  # of two packages; zstandard's is not a ValueError
             raise DamagedError("the archive is damaged") from error
 
