@@ -8,8 +8,7 @@ from a draft before a person has finished it; see `load_continuations`.
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -77,32 +76,37 @@ _PASSES = re.compile(
 class TestRun:
     """One test command that the session ran."""
 
-    call: Call
+    message: int
+    """The index of the message that called it."""
     command: str
     """The command alone, without what changed its folder or shortened its output."""
     folder: str | None
     """Where it ran, within the project; None for a folder outside of it or not certain."""
+    outcome: str
+    """``passed``, ``failed`` or ``unknown``: what its output counts, else its exit code."""
+    shown: dict[str, Any]
+    """What the draft says about it."""
 
-    @cached_property
-    def outcome(self) -> str:
-        """``passed``, ``failed`` or ``unknown``: what its output counts, else its exit code."""
-        if self.call.result is None:
-            return "unknown"
-        ended = command_outcome(self.call.result, self.call.error)
-        last = "\n".join(ended.text.rstrip().splitlines()[-_LAST_LINES:])
-        if ended.failed or _FAILS.search(last):
-            return "failed"
-        return "passed" if _PASSES.search(last) or ended.exit_code == 0 else "unknown"
-
-    @property
-    def shown(self) -> dict[str, Any]:
-        """What the draft says about it."""
-        ended = command_outcome(self.call.result or "", self.call.error)
-        seen = {"command": self.command[:_MAX_COMMAND], "message": self.call.message}
-        code = {} if ended.exit_code is None else {"exit_code": ended.exit_code}
-        end = ended.text.rstrip()[-_MAX_SHOWN:]
-        where = {} if self.folder == "" else {"folder": self.folder}
-        return {**seen, **where, "outcome": self.outcome, **code, "output_ends": end}
+    @classmethod
+    def of(cls, call: Call, command: str, folder: str | None) -> "TestRun":
+        """Return the run of a command in a call."""
+        ended = command_outcome(call.result or "", call.error)
+        end = ended.text.rstrip()
+        last = "\n".join(end.splitlines()[-_LAST_LINES:])
+        outcome = "unknown"
+        if call.result is not None and (ended.failed or _FAILS.search(last)):
+            outcome = "failed"
+        elif call.result is not None and (_PASSES.search(last) or ended.exit_code == 0):
+            outcome = "passed"
+        shown = {
+            "command": command[:_MAX_COMMAND],
+            "message": call.message,
+            **({} if folder == "" else {"folder": folder}),
+            "outcome": outcome,
+            **({} if ended.exit_code is None else {"exit_code": ended.exit_code}),
+            "output_ends": end[-_MAX_SHOWN:],
+        }
+        return cls(call.message, command, folder, outcome, shown)
 
     @property
     def key(self) -> object:
@@ -135,7 +139,7 @@ class Session:
                     # To enter the folder again by the same relative path, the shell was above it.
                     certain = ran.fixed or left in ("", ran.folder)
                     known = certain and ran.folder is not None
-                    yield TestRun(call, text, self._within(ran.folder or "") if known else None)
+                    yield TestRun.of(call, text, self._within(ran.folder or "") if known else None)
             if (end := reading.ended) and (end.fixed or end.folder != ""):
                 left = end.folder
 
@@ -161,7 +165,7 @@ class Session:
 
     def tested(self, start: int, end: int) -> list[TestRun]:
         """Return the test commands that some messages ran."""
-        return [run for run in self.tests if start <= run.call.message < end]
+        return [run for run in self.tests if start <= run.message < end]
 
     def changed(self, start: int, end: int) -> dict[str, FileState]:
         """Return what became of each file that the calls of some messages changed."""
@@ -297,32 +301,20 @@ async def drafts(fixture: Fixture, cuts: Sequence[int] = ()) -> list[dict[str, A
     for number, cut in enumerate(chosen, 1):
         click.echo(f"{number} of {len(chosen)}: before message {cut}", err=True)
         code = await Sources(fixture, messages[:cut]).code_base()
-        found.append(drafted(session, cut, turns[cut], _placed(code, session.reading.root)))
+        found.append(drafted(session, cut, turns[cut], code))
     return found
-
-
-def _placed(code: CodeBase, root: str) -> CodeBase:
-    """Return a code base with paths within a folder that only later calls show as the project's."""
-    if not root:
-        return code
-    texts = {path.removeprefix(f"{root}/"): text for path, text in code.texts.items()}
-    return replace(
-        code,
-        texts=texts,
-        uncertain=frozenset(path.removeprefix(f"{root}/") for path in code.uncertain),
-    )
 
 
 class _Dumper(yaml.SafeDumper):
     """Writes texts of several lines as blocks."""
 
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """Return the node of a text."""
+        style = "|" if "\n" in data else None
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
-_Dumper.add_representer(
-    str,
-    lambda dumper, text: dumper.represent_scalar(
-        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
-    ),
-)
+
+_Dumper.add_representer(str, _Dumper.represent_str)
 
 
 @click.group(cls=CleanGroup)

@@ -12,7 +12,7 @@ from compression_eval.conversations.drafts import (
     Image,
 )
 from compression_eval.errors import DataError
-from compression_eval.fixtures.models import NO_RESULT, ImagePart
+from compression_eval.fixtures.models import NO_RESULT, ImagePart, Message
 
 
 def _conversation(*drafts: Draft, session: str = "") -> Conversation:
@@ -27,13 +27,21 @@ def _call(identifier: str, arguments: str = "{}") -> Draft:
     return Draft("assistant", calls=[DraftCall(identifier, "Bash", arguments)])
 
 
+def calling(*ids: str, text: str = "") -> Draft:
+    return Draft("assistant", [text], [DraftCall(one, "bash", "{}") for one in ids])
+
+
+def result(identifier: str, text: str = "done") -> Draft:
+    return Draft("tool", [text], call_id=identifier)
+
+
 def test_what_the_user_typed_while_a_tool_ran_comes_behind_the_result() -> None:
     built = build(
         _conversation(
             Draft("user", ["go"]),
             _call("c1"),
             Draft("user", ["stop at ten"]),
-            Draft("tool", ["done"], call_id="c1"),
+            result("c1"),
         )
     )
     assert [message.text for message in built.fixture.messages] == ["go", "", "done", "stop at ten"]
@@ -49,9 +57,7 @@ def test_a_call_without_a_result_gets_one_that_says_so() -> None:
 
 def test_a_result_without_its_call_and_an_empty_turn_are_left_out_by_name() -> None:
     built = build(
-        _conversation(
-            Draft("user", ["go"]), Draft("tool", ["stray"], call_id="x"), Draft("assistant", [" "])
-        )
+        _conversation(Draft("user", ["go"]), result("x", "stray"), Draft("assistant", [" "]))
     )
     assert len(built.fixture.messages) == 1
     assert [(one.what, one.reason, one.first) for one in built.left_out] == [
@@ -65,9 +71,9 @@ def test_an_id_that_the_file_repeats_is_told_apart() -> None:
         _conversation(
             Draft("user", ["go"]),
             _call("c"),
-            Draft("tool", ["one"], call_id="c"),
+            result("c", "one"),
             _call("c"),
-            Draft("tool", ["two"], call_id="c"),
+            result("c", "two"),
         )
     )
     assert [call.id for m in built.fixture.messages for call in m.calls] == ["c", "c-2"]
@@ -86,9 +92,7 @@ def test_an_id_that_the_file_repeats_is_told_apart() -> None:
 def test_arguments_become_an_object_whatever_the_model_wrote(
     raw: str, expected: dict[str, object]
 ) -> None:
-    built = build(
-        _conversation(Draft("user", ["go"]), _call("c", raw), Draft("tool", ["done"], call_id="c"))
-    )
+    built = build(_conversation(Draft("user", ["go"]), _call("c", raw), result("c")))
     assert built.fixture.messages[1].calls[0].function.parsed() == expected
 
 
@@ -110,11 +114,11 @@ def test_half_a_surrogate_pair_becomes_a_character_that_can_be_written() -> None
 
 def test_a_compaction_becomes_a_cut_behind_open_results_and_a_state() -> None:
     ask, call = Draft("user", ["go"]), _call("c1")
-    result, later = Draft("tool", ["done"], call_id="c1"), Draft("assistant", ["next"])
-    conversation = _conversation(ask, call, result, later)
+    done, later = result("c1"), Draft("assistant", ["next"])
+    conversation = _conversation(ask, call, done, later)
     summary = Draft("user", ["Summary: went"])
     conversation.compactions.append(
-        Compaction(after=call, summary="Summary: went", state=[summary, call, result, later])
+        Compaction(after=call, summary="Summary: went", state=[summary, call, done, later])
     )
     (found,) = build(conversation).fixture.recorded_compactions
     assert found.cut == 3
@@ -128,9 +132,9 @@ def test_a_compaction_becomes_a_cut_behind_open_results_and_a_state() -> None:
 
 def test_a_state_never_parts_a_call_from_its_result() -> None:
     ask, call = Draft("user", ["go"]), _call("c1")
-    result = Draft("tool", ["done"], call_id="c1")
-    conversation = _conversation(ask, call, result)
-    conversation.compactions.append(Compaction(after=result, state=[ask, result]))
+    done = result("c1")
+    conversation = _conversation(ask, call, done)
+    conversation.compactions.append(Compaction(after=done, state=[ask, done]))
     fixture = build(conversation).fixture
     assert fixture.recorded_compactions[0].state == [0]
     assert fixture.source is not None
@@ -149,3 +153,32 @@ def test_the_name_comes_from_the_session_or_the_content_and_never_from_elsewhere
 def test_a_conversation_in_which_no_user_speaks_is_refused() -> None:
     with pytest.raises(DataError, match="no user message"):
         build(_conversation(Draft("assistant", ["hello"])))
+
+
+def state_of(history: list[Draft], state: list[Draft]) -> list[int | Message]:
+    conversation = Conversation("test", "test", drafts=history)
+    conversation.compactions.append(Compaction(after=history[-1], state=state))
+    (compaction,) = build(conversation).fixture.recorded_compactions
+    assert compaction.state is not None
+    return compaction.state
+
+
+def ids(state: list[int | Message]) -> list[list[str] | str | int | None]:
+    return [
+        item if isinstance(item, int) else [c.id for c in item.calls] or item.tool_call_id
+        for item in state
+    ]
+
+
+def test_a_turn_made_anew_takes_its_results_with_it() -> None:
+    first, second = result("c1"), result("c2")
+    history = [Draft("user", ["go"]), calling("c1", "c2"), first, second]
+    state = state_of(history, [calling("c1", "c2", text="summary, then"), first, second])
+    assert ids(state) == [["c1", "c2"], "c1", "c2"]
+
+
+def test_a_changed_result_of_a_kept_turn_answers_its_call() -> None:
+    turn, other = calling("c1", "c2"), result("c2")
+    history = [Draft("user", ["go"]), turn, result("c1"), other]
+    state = state_of(history, [turn, result("c1", "cleared"), other])
+    assert ids(state) == [1, "c1", 3]

@@ -162,3 +162,25 @@ def test_a_session_of_an_agent_that_is_not_read_is_named_so(
     done, written = run(tmp_path, json_lines(tmp_path / name, *content))
     assert (done.exit_code, written) == (1, [])
     assert f"{agent}, which is not read" in done.stdout
+
+
+def test_what_a_reader_drops_of_a_message_is_always_listed(tmp_path: Path) -> None:
+    odd = {"type": "hologram", "data": "x"}
+    blocks = [{"type": "text", "text": "Read a.py."}, odd, odd]
+    turn = {"role": "assistant", "content": "Done.", "stopReason": "stop"}
+    path = json_lines(
+        tmp_path / "a.jsonl",
+        {"type": "session", "id": "s", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/w"},
+        {
+            "type": "message",
+            "timestamp": "2026-01-01T00:00:00Z",
+            "message": {"role": "user", "content": blocks},
+        },
+        {"type": "message", "timestamp": "2026-01-01T00:00:00Z", "message": turn},
+    )
+    done, _ = run(tmp_path, path)
+    assert done.exit_code == 0, done.output
+    assert (
+        "Left out by rule:\n"
+        "  2 x pi, block hologram: unknown kind of content (first at a.jsonl: line 2)\n"
+    ) in done.stdout
