@@ -35,16 +35,6 @@ _MARKUP = re.compile(r"\[/?[a-z]+(?: [a-z]+)*\]")
 MAX_ERROR = 300
 """Maximum characters of a third-party error."""
 
-_MODEL_OPTIONS = (
-    click.option("--model-base-url", help="Address of the model's API."),
-    click.option(
-        "--model-args", "-M", multiple=True, metavar="NAME=VALUE", help="Argument of the model."
-    ),
-    click.option("--temperature", type=click.FloatRange(min=0), help="Sampling temperature."),
-    click.option("--max-connections", type=click.IntRange(min=1), help="Calls at a time."),
-)
-
-
 LINE_SECONDS = (15, 30, 60, 120, 300)
 """Seconds between lines of progress without a terminal; the last one is repeated."""
 
@@ -101,18 +91,16 @@ def clean_errors() -> Iterator[None]:
         raise (_NotFoundError if missing else click.ClickException)(refusal(error)) from error
 
 
-class _Clean(click.Command):
+class CleanCommand(click.Command):
+    """A command under `clean_errors`."""
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the command under `clean_errors`."""
         with clean_errors():
             return super().invoke(ctx)
 
 
-class CleanCommand(_Clean):
-    """A command under `clean_errors`."""
-
-
-class CleanGroup(_Clean, click.Group):
+class CleanGroup(CleanCommand, click.Group):
     """A group whose commands all run under `clean_errors`."""
 
 
@@ -314,7 +302,15 @@ def say_passed_over(reasons: Sequence[PassedOverError], left: Sized) -> None:
 
 def model_options(command: F) -> F:
     """Add a model's options to a command; `model_by_name` takes their values."""
-    for option in reversed(_MODEL_OPTIONS):
+    options = (
+        click.option("--max-connections", type=click.IntRange(min=1), help="Calls at a time."),
+        click.option("--temperature", type=click.FloatRange(min=0), help="Sampling temperature."),
+        click.option(
+            "--model-args", "-M", multiple=True, metavar="NAME=VALUE", help="Argument of the model."
+        ),
+        click.option("--model-base-url", help="Address of the model's API."),
+    )
+    for option in options:
         command = option(command)
     return command
 

@@ -36,42 +36,34 @@ def identity(fixture: Fixture) -> Identity:
     return Identity(fixture.name, _digests(fixture.messages), digest(fixture))
 
 
-class _Known(NamedTuple):
-    """A conversation that came before."""
-
-    name: str
-    file: str
-    identity: Identity
-
-
 class Names:
     """Gives every conversation of an import a name of its own."""
 
     def __init__(self) -> None:
-        self._by_session: dict[str, list[_Known]] = {}
+        self._by_session: dict[str, list[tuple[Identity, str]]] = {}
+        """What came before, and where it is, as ``demo-2 from b.jsonl``."""
         self._taken: set[str] = set()
 
     def give(self, conversation: Identity, file: str) -> Named:
         """Return a name, and how the conversation is related to earlier ones of the same name."""
         earlier = self._by_session.setdefault(conversation.name, [])
-        for known in earlier:
-            if known.identity.whole == conversation.whole:
-                return Named(None, f"the same as {known.name} from {known.file}")
-        note = _related(earlier[-1], conversation.messages) if earlier else ""
+        for known, where in earlier:
+            if known.whole == conversation.whole:
+                return Named(None, f"the same as {where}")
+        note = _related(*earlier[-1], conversation.messages) if earlier else ""
         name, number = conversation.name, 1
         while name in self._taken:
             number += 1
             name = f"{conversation.name}-{number}"
         self._taken.add(name)
-        earlier.append(_Known(name, file, conversation))
+        earlier.append((conversation, f"{name} from {file}"))
         return Named(name, note)
 
 
-def _related(earlier: _Known, messages: "array[int]") -> str:
-    before, now = len(earlier.identity.messages), len(messages)
-    pairs = enumerate(zip(earlier.identity.messages, messages, strict=False))
+def _related(earlier: Identity, where: str, messages: "array[int]") -> str:
+    before, now = len(earlier.messages), len(messages)
+    pairs = enumerate(zip(earlier.messages, messages, strict=False))
     shared = next((index for index, (one, two) in pairs if one != two), min(before, now))
-    where = f"{earlier.name} from {earlier.file}"
     if not shared:
         return f"another part of the session of {where}: they begin differently"
     if shared == before == now:

@@ -30,7 +30,6 @@ from compression_eval.conversations.scrubbing.vocabulary import (
     NAMED,
     OPENED,
     OWN,
-    SERVICE,
     SURE,
     Learnt,
 )
@@ -124,7 +123,7 @@ def names_of_code(text: str) -> Iterator[tuple[str, str]]:
             and not _SOURCES.search(text, found.start("listed"), hit.start)
         ):
             continue  # somebody's folder in their home, and no package
-        if rule.name == SERVICE or not is_common(name):
+        if not is_common(name):
             yield name, rule.name
     for profile in _profiles(text):
         if profile.kind in ("organization", "bot") and profile.login:
@@ -277,10 +276,6 @@ def _of_profiles(text: str) -> Iterator[Hit]:
             yield replace(hit, rule="profile" if kind else UNSURE)
 
 
-_LOCAL_END = re.compile(r"[A-Za-z0-9._%+'-]{1,64}\Z")
-_DOMAIN = _ascii(
-    r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?!\w|-[A-Za-z-])"
-)
 _VERSION = re.compile(r"v?\d+\.|\d+x\.|sha\d+\.")
 _RESERVED = ("example", "test", "invalid", "localhost")
 _PLACEHOLDER_LOCAL = re.compile(
@@ -288,21 +283,7 @@ _PLACEHOLDER_LOCAL = re.compile(
 )
 _SILENT = ("noreply", "no-reply", "donotreply", "do-not-reply", "git", "hg", "svn")
 
-_LETTERS = r"""[^\s<>"'`:;,=(){}\[\]|\\@#*/+]"""
-_PERSON = rf"{_LETTERS}{{1,30}}(?:[ ]{_LETTERS}{{1,30}}){{0,3}}"
-_ADDRESS_AFTER = re.compile(r"(?:[ ]@[\w-]{2,38})?[ ]<[^<>@\s]{1,80}@[^<>@\s]{1,120}>")
 _ADDRESS_BESIDE = re.compile(r"([\w.+-]{1,64})@([\w-]{1,63}(?:\.[\w-]{1,63}){1,4})")
-_BEFORE_ADDRESS = {
-    "author-line": re.compile(
-        r"(?i:author|committer|commit|tagger|co-authored-by|signed-off-by|reviewed-by|acked-by|"
-        r"tested-by|reported-by|suggested-by|helped-by|authorship|from|to|cc|user|maintainers?|authors?)"
-        rf"[:=]?[ ]{{1,10}}[\"']?(?P<name>{_PERSON})\Z"
-    ),
-    "named-address": re.compile(
-        rf"(?<![^\s\"'(\[:,\\n])(?P<name>[^\W\d_a-z]{_LETTERS}{{0,29}}"
-        rf"(?:[ ]{_LETTERS}{{1,30}}){{0,2}})\Z"
-    ),
-}
 _LINE_CHARACTERS = 160
 _NAMES_PEOPLE = (
     *("author-line", "git-config", "config-section", "profile", UNSURE, "blame"),
@@ -319,23 +300,29 @@ _MIN_LOCAL_CHARACTERS = 4
 
 
 def _emails(text: str) -> Iterator[Hit]:
-    """Yield addresses, and the names that their surroundings show to be a person's.
-
-    An address is looked for from its ``@``, both ways, so the time grows with the text only.
-    """
-    at = text.find("@")
-    while at >= 0:
-        if span := _address_around(text, at):
-            yield Hit(*span, "e-mail", "email")
-        at = text.find("@", at + 1)
-    for hit in _before_addresses(text):
-        if _is_person(text[hit.start : hit.end], hit.rule):
-            yield _unless_made_up(text, hit)
+    """Yield addresses, and the names that their surroundings show to be a person's."""
+    in_author_lines = set()
     for rule, found, hit in matches("emails", text):
-        name = found["person"] if hit.kind == "user" else text[hit.start : hit.end]
-        is_handle = hit.kind != "user" or not is_common(text[hit.start : hit.end])
+        value = text[hit.start : hit.end]
+        if hit.kind == "email":
+            local, _, domain = value.rpartition("@")
+            if _is_somebodys(local, domain.lower()) and not _is_in_url(text, hit.start):
+                yield hit
+            continue
+        if rule.name == "author-line":
+            in_author_lines.add(hit.end)
+        elif rule.name == "named-address" and hit.end in in_author_lines:
+            continue
+        name = found["person"] if hit.kind == "user" else value
+        is_handle = hit.kind != "user" or not is_common(value)
         if is_handle and _is_person(name, rule.name):
             yield _unless_made_up(text, hit)
+
+
+def _is_in_url(text: str, start: int) -> bool:
+    """Return whether what looks like an address is the user and the host of a URL."""
+    before = text[max(0, start - 90) : start]
+    return before.endswith("//") or (before.endswith(":") and "//" in before)
 
 
 def _unless_made_up(text: str, hit: Hit) -> Hit:
@@ -343,41 +330,6 @@ def _unless_made_up(text: str, hit: Hit) -> Hit:
     found = _ADDRESS_BESIDE.search(text, hit.end, hit.end + _LINE_CHARACTERS)
     is_made_up = found and not _is_somebodys(found[1], found[2].casefold())
     return replace(hit, rule=_MADE_UP) if is_made_up else hit
-
-
-def _before_addresses(text: str) -> Iterator[Hit]:
-    for address in _ADDRESS_AFTER.finditer(text) if "@" in text else ():
-        base = max(0, address.start() - _LINE_CHARACTERS)
-        base = max(base, text.rfind("\n", base, address.start()) + 1)
-        for rule, form in _BEFORE_ADDRESS.items():
-            if found := form.search(text[base : address.start()]):
-                yield Hit(base + found.start("name"), base + found.end("name"), rule, "person")
-                break
-
-
-def _address_around(text: str, at: int) -> tuple[int, int] | None:
-    """Return the address around an ``@``, or None if there is none.
-
-    None are a decorator after an escaped line break, ``git@host:path`` and ``user@host`` in a URL.
-    """
-    base = max(0, at - 65)
-    left, right = _LOCAL_END.search(text[base:at]), _DOMAIN.match(text, at + 1)
-    if left is None or right is None:
-        return None
-    start, end = base + left.start(), right.end()
-    if start and text[start - 1] == "\\" and text[start] in "nrtbf":
-        start += 1
-    while start < at and text[start] in ".-+'%":
-        start += 1
-    if text[at - 1] in ".-+'%":  # the number of a line before a decorator
-        return None
-    is_format = start > 0 and text[start - 1] == "%" and at - start == 1
-    if start == at or is_format or not _is_somebodys(text[start:at], right[0].lower()):
-        return None
-    before = text[max(0, start - 3) : start]
-    if before.endswith("//") or (before.endswith(":") and "//" in text[max(0, start - 90) : start]):
-        return None
-    return start, end
 
 
 def _is_somebodys(local: str, domain: str) -> bool:
@@ -492,7 +444,9 @@ def _teach_hosts(text: str, hits: Sequence[Hit]) -> Taught:
             yield Learnt(name, "host", hit.rule, any_case=True), SURE
 
 
-_VERSION_BEFORE = _ascii(r"(?i:version|release|[=~<>^]=?|@|ver\.?|/v|-)[\"'\s:=]{0,3}\Z")
+_VERSION_BEFORE = _ascii(
+    r"(?:(?i:version|release|ver\.?|/v)|[=~<>^]=)[\"'\s:=]{0,3}\Z|[A-Za-z0-9]-\Z"
+)
 _LIKE_A_VERSION = _ascii(r"(?!10\.)1?\d\.\d{1,2}\.")
 _HOST_BEFORE = _ascii(
     r"(?i:\bip|addr|host|server|ssh|ping|inet|dial|peer|client|remote|dns|gateway|node|listen"
@@ -500,15 +454,11 @@ _HOST_BEFORE = _ascii(
 )
 _PORT = _ascii(r":\d|/\d|[ ]?\)? port\b")
 """A public address of small numbers is a version, unless something says that it is a host's."""
-_PUBLIC4 = tuple(
-    ipaddress.ip_network(block)
-    for block in (
-        *("0.0.0.0/8", "127.0.0.0/8", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"),
-        *("198.18.0.0/15", "224.0.0.0/3"),
-    )
-)
-_TAKEN6 = tuple(ipaddress.ip_network(block) for block in ("2000::/3", "fc00::/7", "fe80::/10"))
-_DOCUMENTATION6 = ipaddress.ip_network("2001:db8::/32")
+_EVERYBODYS4 = [
+    *("0.0.0.0/8", "127.0.0.0/8", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"),
+    *("198.18.0.0/15", "224.0.0.0/3"),
+]
+_SOMEBODYS6, _DOCUMENTATION6 = ["2000::/3", "fc00::/7", "fe80::/10"], ["2001:db8::/32"]
 
 
 def _addresses(text: str) -> Iterator[Hit]:
@@ -519,71 +469,50 @@ def _addresses(text: str) -> Iterator[Hit]:
     """
     for rule, _, hit in matches("addresses", text):
         value = text[hit.start : hit.end]
-        if rule.name == "mac":
-            digits = re.sub(r"[:-]", "", value).lower()
-            taken = not digits.startswith(("02005e", "00005e0053")) and len(set(digits)) > 1
-        elif rule.name == "ipv6":
-            taken = _is_ipv6(value)
-        else:
-            before = text[max(0, hit.start - 30) : hit.start]
-            taken = (
-                _is_ipv4(value)
-                and not _is_version(before[-14:])
-                and (
-                    not _LIKE_A_VERSION.match(value)
-                    or bool(_HOST_BEFORE.search(before) or _PORT.match(text, hit.end))
-                )
+        before = text[max(0, hit.start - 30) : hit.start]
+        if rule.name == "ipv4" and (
+            _VERSION_BEFORE.search(before)
+            or (
+                _LIKE_A_VERSION.match(value)
+                and not (_HOST_BEFORE.search(before) or _PORT.match(text, hit.end))
             )
-        if taken:
+        ):
+            continue
+        if rule.name == "mac" or _is_address(value):
             yield hit
 
 
-def _is_ipv4(text: str) -> bool:
+def _is_address(text: str) -> bool:
     try:
-        address = ipaddress.IPv4Address(text)
+        address = ipaddress.ip_address(text)
     except ValueError:
         return False
-    if text in words("addresses") or any(address in block for block in _PUBLIC4):
-        return False
-    octets = address.packed
-    return max(octets) > 9 and not (octets[1:] == b"\0\0\0" or octets[2:] == b"\0\0")
-
-
-def _is_version(before: str) -> bool:
-    """Return whether the words before four numbers say that they are a version."""
-    match = _VERSION_BEFORE.search(before)
-    if match is None:
-        return False
-    sign = match[0].strip("\"' :\t\n")
-    if sign in ("=", "-", ">", "<", "@"):
-        # "HOST=10.1.2.3", "- 10.1.2.3", "deploy@10.1.2.3" are addresses, "lib-1.2.3.4" is none
-        return sign == "-" and before[-2:-1].isalnum()
-    return True
-
-
-def _is_ipv6(text: str) -> bool:
-    try:
-        address = ipaddress.IPv6Address(text)
-    except ValueError:
-        return False
+    if isinstance(address, ipaddress.IPv4Address):
+        octets = address.packed
+        is_block = octets[1:] == b"\0\0\0" or octets[2:] == b"\0\0"
+        known = text in words("addresses") or _is_in(address, _EVERYBODYS4)
+        return max(octets) > 9 and not (is_block or known)
     groups = [group for group in text.split(":") if group]
     written = any(map(str.isdigit, text)) and len(groups) >= 3
     whole = len(groups) == 8 and any(len(group) > 2 for group in groups)
-    taken = whole or any(address in block for block in _TAKEN6)
-    return written and taken and address not in _DOCUMENTATION6
+    taken = whole or _is_in(address, _SOMEBODYS6)
+    return written and taken and not _is_in(address, _DOCUMENTATION6)
 
 
-_DIGITS = _ascii(r"\d[\d .()-]{7,}")
-_BEFORE_DIGITS = 30
+def _is_in(address: ipaddress.IPv4Address | ipaddress.IPv6Address, blocks: list[str]) -> bool:
+    return any(address in _network(block) for block in blocks)
+
+
+_network = lru_cache(ipaddress.ip_network)
+
+
 _DATE = _ascii(r"(?:19|20)\d\d-\d\d-\d\d")
 _NOT_GIVEN_OUT = _ascii(r".*55501\d\d")
 
 
 def _numbers(text: str) -> Iterator[Hit]:
-    """Yield phone numbers; only long runs of digits are read."""
-    runs = [run.span() for run in _DIGITS.finditer(text)]
-    windows = [(max(0, start - _BEFORE_DIGITS), end + 3) for start, end in runs]
-    for rule, found, hit in matches("numbers", text, windows) if windows else ():
+    """Yield phone numbers."""
+    for rule, found, hit in matches("numbers", text):
         number = text[hit.start : hit.end]
         before = text[max(0, found.start() - 1) : found.start()]
         if _is_phone(rule.name, number, re.sub(r"\D", "", number), before):

@@ -79,135 +79,100 @@ class Pseudonyms:
             raise DataError(f"--key-file: {path}: the key is empty")
         return cls(key)
 
-    def of(self, kind: str, value: str, attempt: int = 0) -> str:
+    def of(self, kind: str, value: str) -> str:
         """Return the stand-in of a value.
 
         Args:
             kind: One of `KINDS`.
             value: What is replaced.
-            attempt: Higher numbers give others, for the rare case that two values meet.
         """
-        made: str = getattr(self, f"_{kind}")(value, attempt)
+        made: str = getattr(self, f"_{kind}")(value)
         return made
 
     def digest(self, value: str) -> bytes:
         """Return what a value can be counted by without keeping it."""
         return hmac.new(self._key, value.encode("utf-8", "replace"), hashlib.sha256).digest()[:12]
 
-    def _stream(self, value: str, attempt: int) -> Iterator[int]:
-        """Yield bytes that follow from the key, the value and the attempt."""
+    def _stream(self, value: str) -> Iterator[int]:
+        """Yield bytes that follow from the key and the value."""
         text = value.encode("utf-8", "replace")
         for block in range(1 << 20):
-            message = f"{attempt}:{block}:".encode() + text
+            message = f"0:{block}:".encode() + text
             yield from hmac.new(self._key, message, hashlib.sha256).digest()
 
-    def _letters(self, value: str, attempt: int, count: int = 8, checks: int = 2) -> str:
-        stream = self._stream(value, attempt)
+    def _letters(self, value: str, count: int = 8, checks: int = 2) -> str:
+        stream = self._stream(value)
         word = "".join(_ALPHABET[next(stream) % 32] for _ in range(count))
         return word + _check(word, checks)
 
-    def _secret(self, value: str, attempt: int) -> str:
+    def _secret(self, value: str) -> str:
         found = _KEY_PREFIX.match(value)
         prefix = found[0] if found else ""
         room = min(len(value), _MAX_SECRET_CHARACTERS) - len(prefix) - len(MARK)
-        word = self._letters(value, attempt, max(room - -(-room // 11), 11) - 3, 3)
+        word = self._letters(value, max(room - -(-room // 11), 11) - 3, 3)
         groups = "~".join(word[start : start + 10] for start in range(0, len(word), 10))
         return f"{prefix}{MARK}{groups}~"
 
-    def _user(self, value: str, attempt: int) -> str:
+    def _user(self, value: str) -> str:
         marker = "User" if value[:1].isupper() else "user"
-        return marker + self._letters(value.casefold(), attempt)
+        return marker + self._letters(value.casefold())
 
-    def _person(self, value: str, attempt: int) -> str:
+    def _person(self, value: str) -> str:
         """Each word by itself, so that a first name alone is the same person's."""
 
         def name(word: re.Match[str]) -> str:
             known = is_pseudonym("person", word[0])
-            return word[0] if known else "Name" + self._letters(word[0].casefold(), attempt)
+            return word[0] if known else "Name" + self._letters(word[0].casefold())
 
         return re.sub(r"\S+", name, value)
 
-    def _host(self, value: str, attempt: int) -> str:
+    def _host(self, value: str) -> str:
         name = value.rstrip(".").casefold()
         if is_pseudonym("host", name):
             return name
         suffix = next((end for end in PRIVATE_SUFFIXES if name.endswith("." + end)), "example")
-        return f"host{self._letters(name, attempt)}" + (f".{suffix}" if "." in name else "")
+        return f"host{self._letters(name)}" + (f".{suffix}" if "." in name else "")
 
-    def _email(self, value: str, attempt: int) -> str:
+    def _email(self, value: str) -> str:
         local, _, domain = value.rpartition("@")
         numbered = re.fullmatch(r"\d+\+(.+)", local)
         account = numbered[1] if numbered else local.split("+", 1)[0] or local
         if not is_pseudonym("user", account):
-            account = f"user{self._letters(account.casefold(), attempt)}"
+            account = f"user{self._letters(account.casefold())}"
         is_forge = domain.casefold().endswith(_FORGE_DOMAIN)
-        return f"{account}@{domain.casefold() if is_forge else self._host(domain, 0)}"
+        return f"{account}@{domain.casefold() if is_forge else self._host(domain)}"
 
-    def _ipv4(self, value: str, attempt: int) -> str:
-        stream = self._stream(value, attempt)
+    def _ipv4(self, value: str) -> str:
+        stream = self._stream(value)
         return f"198.{18 + next(stream) % 2}.{next(stream)}.{1 + next(stream) % 254}"
 
-    def _ipv6(self, value: str, attempt: int) -> str:
-        stream = self._stream(value.casefold(), attempt)
+    def _ipv6(self, value: str) -> str:
+        stream = self._stream(value.casefold())
         parts = [f"{next(stream) << 8 | next(stream) | 0x1000:x}" for _ in range(4)]
         return "2001:db8::" + ":".join(parts)
 
-    def _mac(self, value: str, attempt: int) -> str:
-        stream = self._stream(value.casefold(), attempt)
+    def _mac(self, value: str) -> str:
+        stream = self._stream(value.casefold())
         text = value[2].join(["02", "00", "5e", *(f"{next(stream):02x}" for _ in range(3))])
         return text.upper() if value != value.lower() else text
 
-    def _phone(self, value: str, attempt: int) -> str:
-        stream = self._stream(re.sub(r"\D", "", value), attempt)
+    def _phone(self, value: str) -> str:
+        stream = self._stream(re.sub(r"\D", "", value))
         left = [*"55501", *(str(next(stream) % 10) for _ in range(2))]
         made = [left.pop() if each.isdigit() and left else each for each in reversed(value)]
         return "".join(reversed(made))
 
-    def _number(self, value: str, attempt: int) -> str:
-        stream = self._stream(value, attempt)
+    def _number(self, value: str) -> str:
+        stream = self._stream(value)
         return "99900" + "".join(str(next(stream) % 10) for _ in range(7))
 
-    def _mention(self, value: str, attempt: int) -> str:
+    def _mention(self, value: str) -> str:
         first = value[0] if value[0].isalpha() and value[0].isascii() else "U"
-        return f"{first.upper()}SCRUBBED{self._letters(value.casefold(), attempt).upper()}"
+        return f"{first.upper()}SCRUBBED{self._letters(value.casefold()).upper()}"
 
 
 _NUMBER = re.compile(r"99900\d{7}")
 """Stand-ins of account numbers, of more digits than any forge has given out."""
-_FEW = ("ipv4", "mac", "phone", "number")
-"""Kinds with so few stand-ins that two values of one conversation may meet."""
-_MAX_ATTEMPTS = 50
-
-
-class StandIns:
-    """The stand-ins of one conversation; two values that meet get different ones.
-
-    Who comes first keeps the stand-in that is the same in every file. The order is that of the
-    conversation, so the same input gives the same bytes.
-    """
-
-    def __init__(self, pseudonyms: Pseudonyms) -> None:
-        self._pseudonyms = pseudonyms
-        self.digest = pseudonyms.digest
-        self._made: dict[tuple[str, str], str] = {}
-        self._taken: dict[tuple[str, str], str] = {}
-
-    def of(self, kind: str, value: str) -> str:
-        """Return the stand-in of a value."""
-        if (kind, value) not in self._made:
-            self._made[kind, value] = self._new(kind, value)
-        return self._made[kind, value]
-
-    def _new(self, kind: str, value: str) -> str:
-        made = self._pseudonyms.of(kind, value)
-        if kind not in _FEW:
-            return made
-        same = value if kind == "ipv4" else re.sub(r"[^0-9a-f]", "", value.lower())
-        for attempt in range(1, _MAX_ATTEMPTS):
-            if self._taken.setdefault((kind, made), same) == same:
-                break
-            made = self._pseudonyms.of(kind, value, attempt)
-        return made
 
 
 @lru_cache(maxsize=10_000)

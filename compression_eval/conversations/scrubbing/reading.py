@@ -19,10 +19,9 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from heapq import merge
-from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
 
@@ -40,7 +39,6 @@ _LITERAL = re.compile(
 """A text in JSON; with its value if it is a key that alone says that the value is an account's."""
 _ESCAPED_NON_ASCII = re.compile(r"\\u(?:00[89a-fA-F]|0[1-9a-fA-F]|[1-9a-fA-F])")
 _ESCAPED_SLASH = re.compile(r"(?<!\\)(?:\\\\)*\\/")
-_MAX_DEPTH = 8
 _MAX_VALUE_CHARACTERS = 4000
 
 
@@ -63,8 +61,6 @@ class Reading(NamedTuple):
     """What a whole text holds."""
 
     lessons: tuple[Lesson, ...]
-    opened: tuple[Lesson, ...]
-    """What it teaches beside that where it is the arguments of a call."""
     is_silent: bool
     """Whether nothing is found in any of its parts."""
     is_disguised: bool
@@ -81,15 +77,21 @@ class Reader:
     def __init__(self, passes: tuple[str, ...]) -> None:
         self._passes = [name for name in PASSES if name in passes]
         self._found: dict[bytes, Found] = {}
-        self._readings: dict[bytes, Reading] = {}
+        self._readings: tuple[dict[bytes, Reading], ...] = ({}, {})
 
     def search(self, part: str) -> Found:
         """Return what is found in a text in which no JSON is decoded."""
         return _remembered(self._found, part, self._search)
 
-    def read(self, text: str) -> Reading:
-        """Return what is found in a text, JSON in it decoded."""
-        return _remembered(self._readings, text, self._read)
+    def read(self, text: str, *, of_call: bool = False) -> Reading:
+        """Return what is found in a text, JSON in it decoded.
+
+        Args:
+            text: Any text.
+            of_call: Whether it is the arguments of a call, which show where a session works.
+        """
+        known = self._readings[of_call]
+        return _remembered(known, text, partial(self._read, of_call=of_call))
 
     def _search(self, part: str) -> Found:
         view = None if isinstance(part, _Flattened) else shown(part)
@@ -102,9 +104,8 @@ class Reader:
                 found[name] = tuple(hits)
         return Found(found, bool(view))
 
-    def _read(self, text: str) -> Reading:
+    def _read(self, text: str, *, of_call: bool) -> Reading:
         lessons: dict[Lesson, None] = {}
-        opened: dict[Lesson, None] = {}
         is_silent, is_disguised = True, False
         for document in _documents(text):
             found = self.search(document)
@@ -113,13 +114,13 @@ class Reader:
             for name, hits in found.hits.items():
                 for lesson in PASSES[name].teach(document, hits):
                     lessons[name, *lesson] = None
-                if name == "user_names":
+                if name == "user_names" and of_call:
                     for lesson in teach_opened(document):
-                        opened[name, *lesson] = None
+                        lessons[name, *lesson] = None
             for lesson in names_of_code(document):
-                told = opened if lesson[1] == FOLDER else lessons
-                told["handles", *lesson] = None
-        return Reading(tuple(lessons), tuple(opened), is_silent, is_disguised)
+                if of_call or lesson[1] != FOLDER:
+                    lessons["handles", *lesson] = None
+        return Reading(tuple(lessons), is_silent, is_disguised)
 
 
 @cache
@@ -138,46 +139,46 @@ def _remembered(known: dict[bytes, _Result], text: str, find: Callable[[str], _R
     return found
 
 
-def rewritten_text(text: str, rewrite: Callable[[str], str], depth: int = 0) -> str:
+def rewritten_text(text: str, rewrite: Callable[[str], str]) -> str:
     """Return a text with every decoded string in it rewritten, object keys too."""
 
     def literal(found: re.Match[str]) -> str:
         if found["value"]:
             return rewrite(found[0])
         before: str = json.loads(found[0])
-        after = rewritten_text(before, rewrite, depth + 1)
+        after = rewritten_text(before, rewrite)
         if after == before:
             return found[0]
         written = json.dumps(after, ensure_ascii=bool(_ESCAPED_NON_ASCII.search(found[0])))
         return written.replace("/", "\\/") if _ESCAPED_SLASH.search(found[0]) else written
 
-    if depth < _MAX_DEPTH and _may_be_json(text):
+    if _may_be_json(text):
         if _decoded(text) is not None:
             return _LITERAL.sub(literal, text)
         if _is_json_lines(text):
             lines = text.split("\n")
-            return "\n".join(rewritten_text(line, rewrite, depth) for line in lines)
+            return "\n".join(rewritten_text(line, rewrite) for line in lines)
     return rewrite(text)
 
 
-def _documents(text: str, depth: int = 0) -> Iterator[str]:
+def _documents(text: str) -> Iterator[str]:
     """Yield what the rules read to learn from a text: its decoded strings, and names with values.
 
     A value in JSON often tells what it is by its key alone, so each JSON document also comes as
     lines of the form ``key = "value"``, with lines of braces around the members of an object.
     """
-    if depth < _MAX_DEPTH and _may_be_json(text):
+    if _may_be_json(text):
         if (data := _decoded(text)) is not None:
-            yield from _flattened(data, depth)
+            yield from _flattened(data)
             return
         if _is_json_lines(text):
             for line in text.split("\n"):
-                yield from _documents(line, depth)
+                yield from _documents(line)
             return
     yield text
 
 
-def _flattened(data: object, depth: int) -> Iterator[str]:
+def _flattened(data: object) -> Iterator[str]:
     lines: list[str] = []
     waiting: list[tuple[str, object]] = [("", data)]
     while waiting:
@@ -190,9 +191,9 @@ def _flattened(data: object, depth: int) -> Iterator[str]:
         elif isinstance(value, list):
             waiting.extend((key, item) for item in reversed(value))
         if isinstance(value, str):
-            yield from _documents(value, depth + 1)
+            yield from _documents(value)
         if key:
-            yield from _documents(key, depth + 1)
+            yield from _documents(key)
             written = "" if isinstance(value, list) else str(value)
             if written and len(written) <= _MAX_VALUE_CHARACTERS:
                 lines.append(f'{key} = "{written}"')
@@ -310,9 +311,8 @@ class View:
 @lru_cache(maxsize=2)
 def shown(text: str) -> View | None:
     """Return a text with everything undone; None if there is nothing to undo."""
-    places = merge(_undone_by(_ESCAPED, text, 0), _undone_by(_CODED, text, "coded"))
-    first = next(places, None)
-    return View(text, chain((first,), places)) if first else None
+    places = list(merge(_undone_by(_ESCAPED, text, 0), _undone_by(_CODED, text, "coded")))
+    return View(text, places) if places else None
 
 
 def _undone_by(

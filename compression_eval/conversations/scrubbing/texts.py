@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from compression_eval.conversations.scrubbing.passes import ONLY_TEACHES, PASSES
-from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms, StandIns, is_pseudonym
+from compression_eval.conversations.scrubbing.pseudonyms import Pseudonyms, is_pseudonym
 from compression_eval.conversations.scrubbing.reading import reader_for, rewritten_text, shown
 from compression_eval.conversations.scrubbing.rules import (
     Hit,
@@ -303,7 +303,8 @@ class TextPasses:
         if "handles" in self._passes:
             for entry in settings.listed:
                 self.vocabulary.learn("handles", entry)
-        self._stand_ins = StandIns(pseudonyms)
+        self._pseudonyms = pseudonyms
+        self._stand_ins: dict[tuple[str, str], str] = {}
         self._clean: set[str] = set()
         """Texts in which nothing is to be replaced, as far as values are known."""
         self.report = Report()
@@ -317,10 +318,8 @@ class TextPasses:
             text: Any text.
             where: The field that it stands in.
         """
-        reading = self._reader.read(text)
         known = self.vocabulary.changes
-        opened = reading.opened if where.endswith(".arguments") else ()
-        for lesson in (*reading.lessons, *opened):
+        for lesson in self._reader.read(text, of_call=where.endswith(".arguments")).lessons:
             self.vocabulary.learn(*lesson)
         if self.vocabulary.changes != known:
             self._clean.clear()
@@ -342,7 +341,7 @@ class TextPasses:
         """Return a text with everything replaced that the passes find."""
         if text in self._clean:
             return text
-        reading = self._reader.read(text)
+        reading = self._reader.read(text, of_call=where.endswith(".arguments"))
         # A known value may stand in a disguise, which is undone in the decoded parts only.
         maybe = reading.is_disguised or self.vocabulary.may_be_in(text)
         scrubbed = text
@@ -367,8 +366,11 @@ class TextPasses:
             place = 0
             for hit in hits.get(name, ()):
                 value = hit.of(text)
-                self.note(where, name, hit.rule, hit.kind, value, self._stand_ins.digest(value))
-                parts += text[place : hit.start], self._stand_ins.of(hit.kind, value)
+                self.note(where, name, hit.rule, hit.kind, value, self._pseudonyms.digest(value))
+                if (hit.kind, value) not in self._stand_ins:
+                    made = self._pseudonyms.of(hit.kind, value)
+                    self._stand_ins[hit.kind, value] = made
+                parts += text[place : hit.start], self._stand_ins[hit.kind, value]
                 place = hit.end
             if parts:
                 text = "".join((*parts, text[place:]))
@@ -393,8 +395,8 @@ class TextPasses:
             return False
         # A listing shows an account whatever its name; a folder in `/home` or an `@name` does not.
         told = hit.rule in ANYWHERE or (name == "user_names" and not hit.rule.endswith("-home"))
-        is_name = hit.kind in ("user", "person") and hit.rule not in ANYWHERE
-        return not (is_name and self.vocabulary.is_of_code(value, told=told))
+        is_name = hit.kind in ("user", "person") and not told
+        return not (is_name and self.vocabulary.is_of_code(value))
 
 
 def rewritten(data: Any, model: type[Open], rewrite: Callable[[str, str], str]) -> Any:

@@ -34,7 +34,7 @@ MAX_VALUES = 500_000
 SURE = "sure"
 """The sign of what needs no other: a form that only the real thing has."""
 
-FOLDER, HOME, LOGIN, SERVICE = "folder", "home", "login", "service"
+FOLDER, HOME, LOGIN = "folder", "home", "login"
 OWN = "own-remote"
 """The sign, and the rule, of whom the repository belongs to that a session pushes to."""
 OPENED = "opened"
@@ -54,11 +54,7 @@ _OWNS = {"owner", "scope", "site"}
 """Signs that an account has repositories, packages or pages, as a person or a company does."""
 _EITHERS = {NAMED, _PAGE}
 """Signs that the account of a company leaves as well as a person's."""
-_NOBODYS = _OWNS | {FOLDER, SERVICE, _DECLARED}
-_ON_MACHINES = _PLACES | {
-    *("listing", "archive-listing", "id", "environment", "prompt", "user-in-url")
-}
-"""Signs that an account of a service leaves, too."""
+_NOBODYS = _OWNS | {FOLDER, _DECLARED}
 
 JOINED = "joined-name"
 """The rule for first and last name written as one: nothing else is called so."""
@@ -232,27 +228,25 @@ class Vocabulary:
         A value is looked for as a whole word, so its runs of letters and digits are whole runs of
         the text, too: the time grows with the text, and not with what was learnt.
         """
-        runs = {"", *_RUN.findall(plain)}
+        tables = [*self._tables()]
+        runs = {"", *(_RUN.findall(plain) if tables else ())}
         if "\\" in plain or "%2" in plain:
             runs.update(_RUN_BEHIND_ESCAPE.findall(plain))
-        table: Vocabulary | None = self
-        while table:
+        for table in tables:
             for run in sorted(runs & table._by_run.keys()):
                 for key in sorted(table._by_run[run]):
                     yield run, key[0], table._learnt[key]
-            table = table._shared
 
-    def is_of_code(self, name: str, *, told: bool = False) -> bool:
-        """Return whether a name is one of the code of these sessions, and so no person's.
+    def _tables(self) -> "Iterator[Vocabulary]":
+        """Yield this, and what others taught, where there is anything."""
+        if self._by_run:
+            yield self
+        if self._shared:
+            yield from self._shared._tables()
 
-        Args:
-            name: A name.
-            told: Whether it stands where only accounts do; then it may be that of a service.
-        """
-        signs = self._signs_of(name.casefold())
-        if SERVICE in signs and signs - _NOBODYS <= _ON_MACHINES:
-            return True
-        return not told and _are_of_code(signs)
+    def is_of_code(self, name: str) -> bool:
+        """Return whether a name is one of the code of these sessions, and so no person's."""
+        return _are_of_code(self._signs_of(name.casefold()))
 
     def _is_meant(self, entry: Learnt, text: str, hit: Hit) -> bool:
         """Return whether a value that stands in a text is what was learnt."""
@@ -282,7 +276,7 @@ class Vocabulary:
 
 
 def _are_of_code(signs: set[str]) -> bool:
-    is_folder = FOLDER in signs and signs - _OWNS - {SERVICE} <= _PLACES
+    is_folder = FOLDER in signs and signs - _OWNS <= _PLACES
     shown = signs - _NOBODYS
     is_owner = not _OWNS.isdisjoint(signs) and bool(shown) and shown <= _EITHERS
     # Who pushes may do so for a company, whose packages and pages others use.

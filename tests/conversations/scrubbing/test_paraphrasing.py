@@ -58,7 +58,6 @@ def test_it_is_not_done_twice() -> None:
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        (says(""), "the model returned nothing"),
         (says("half", "max_tokens"), "it stopped because of 'max_tokens'"),
         (RuntimeError("no connection\nsecond line"), "is not paraphrased: no connection$"),
     ],

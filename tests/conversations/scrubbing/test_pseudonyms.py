@@ -37,7 +37,7 @@ def test_a_stand_in_is_told_from_a_value_of_its_form(kind: str) -> None:
     assert not is_pseudonym(kind, changed.upper() if kind == "mention" else changed)
 
 
-def test_forms_stay() -> None:
+def test_the_form_of_a_value_is_kept() -> None:
     made = {kind: Pseudonyms().of(kind, value) for kind, value in VALUES.items()}
     assert ipaddress.ip_address(made["ipv4"]) in ipaddress.ip_network("198.18.0.0/15")
     assert ipaddress.ip_address(made["ipv6"]) in ipaddress.ip_network("2001:db8::/32")

@@ -14,8 +14,6 @@ from compression_eval.conversations.scrubbing import (
 from compression_eval.conversations.scrubbing.scrubber import MAX_OUTPUT_CHARACTERS, generic_prompt
 from compression_eval.errors import DataError
 from compression_eval.fixtures.banks import ProbeBank
-from compression_eval.fixtures.loading import load_fixture
-from compression_eval.fixtures.locations import data_folder
 from compression_eval.fixtures.writing import fixture_text
 from tests.conversations.scrubbing.building import arguments, cleaned, conversation, scrubbed
 from tests.fixtures.building import assistant, call, result, system, user
@@ -160,10 +158,7 @@ def test_a_bank_follows_its_conversation() -> None:
     ("text", "left"),
     [
         ("<think>\nplan\n</think>\nAnswer.", "Answer."),
-        ("<reasoning>cut off", ""),
-        ("thoughts\n</think>\nAnswer.", "Answer."),
         ("The `<think>` tag.\n```\n<think>x</think>\n```", None),
-        ("a <b> c", None),
     ],
 )
 def test_reasoning_goes_from_the_assistant_alone(text: str, left: str | None) -> None:
@@ -250,12 +245,3 @@ def test_time_grows_with_the_text_only(pattern: str) -> None:
     started = time.process_time()
     cleaned(text)
     assert time.process_time() - started < 5
-
-
-@pytest.mark.parametrize("name", ["zh-log-rotation"])
-def test_shipped_fixtures_come_to_rest_and_lose_nothing_but_values(name: str) -> None:
-    fixture = load_fixture(data_folder() / "fixtures" / f"{name}.json")
-    done = scrubbed(fixture)
-    assert audit(done.fixture, done.settings, done) == []
-    assert fixture_text(scrubbed(done.fixture).fixture) == fixture_text(done.fixture)
-    assert len(done.fixture.messages) == len(fixture.messages)
