@@ -346,8 +346,9 @@ class Conversation:
         self.compactions = [item for item in self.compactions if item.after in kept]
 
     def take_tools(self, values: Iterable[Any]) -> None:
-        """Take the definitions of tools, and say of how many there is no schema."""
-        self.tools, without = tool_definitions(values)
+        """Add the definitions of tools, and say of how many there is no schema."""
+        found, without = tool_definitions(values)
+        self.tools = list({tool.function.name: tool for tool in [*self.tools, *found]}.values())
         if without:
             self.caveat(f"{without} tools are named without a schema")
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from compression_eval.conversations.drafts import Conversation
 from compression_eval.conversations.fields import entries
 from compression_eval.conversations.readers.base import Format
 from compression_eval.conversations.sources import ListedFile, SourceFile
@@ -126,25 +127,26 @@ def _fields(source: SourceFile) -> set[str]:
 
 def only_subagents(found: Found) -> bool:
     """Return whether a file begins with conversations of sub-agents, and none of a user."""
-    head, source = found.source.head, found.source
-    try:
-        read = found.format.read(ListedFile(source.path, head) if head else source)
-        return all(conversation.is_subagent for conversation in read)
-    except Exception:  # the import says what is wrong with it
-        return False
+    read = _beginning(found.format, found.source)
+    return bool(read) and all(conversation.is_subagent for conversation in read)
 
 
 def _read_by(candidate: Format, source: SourceFile) -> int:
     """Return how many messages a reader finds at the beginning of a file; 0 without an answer."""
+    found = [draft.role for each in _beginning(candidate, source) for draft in each.drafts]
+    return len(found) if {"user", "assistant"} <= set(found) else 0
+
+
+def _beginning(candidate: Format, source: SourceFile) -> list[Conversation]:
+    """Return what a reader finds at the beginning of a file; nothing if it is of another format."""
     if source.head:
         source = ListedFile(source.path, source.head)
     elif source.document is None or source.path.stat().st_size > _MAX_TRIED_BYTES:
-        return 0
+        return []
     try:
-        found = [draft.role for each in candidate.read(source) for draft in each.drafts]
-    except Exception:  # it is of another format
-        return 0
-    return len(found) if {"user", "assistant"} <= set(found) else 0
+        return list(candidate.read(source))
+    except Exception:  # the import says what is wrong with it
+        return []
 
 
 def unread_agent(source: SourceFile) -> str | None:

@@ -165,20 +165,12 @@ def test_a_session_of_an_agent_that_is_not_read_is_named_so(
 
 
 def test_what_a_reader_drops_of_a_message_is_always_listed(tmp_path: Path) -> None:
-    odd = {"type": "hologram", "data": "x"}
+    odd, time = {"type": "hologram", "data": "x"}, "2026-01-01T00:00:00Z"
     blocks = [{"type": "text", "text": "Read a.py."}, odd, odd]
-    turn = {"role": "assistant", "content": "Done.", "stopReason": "stop"}
-    path = json_lines(
-        tmp_path / "a.jsonl",
-        {"type": "session", "id": "s", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/w"},
-        {
-            "type": "message",
-            "timestamp": "2026-01-01T00:00:00Z",
-            "message": {"role": "user", "content": blocks},
-        },
-        {"type": "message", "timestamp": "2026-01-01T00:00:00Z", "message": turn},
-    )
-    done, _ = run(tmp_path, path)
+    said = [{"role": "user", "content": blocks}, {"role": "assistant", "content": "Done."}]
+    head = {"type": "session", "id": "s", "timestamp": time, "cwd": "/w"}
+    lines = [{"type": "message", "timestamp": time, "message": message} for message in said]
+    done, _ = run(tmp_path, json_lines(tmp_path / "a.jsonl", head, *lines))
     assert done.exit_code == 0, done.output
     assert (
         "Left out by rule:\n"

@@ -17,7 +17,7 @@ from compression_eval.conversations.drafts import (
     Draft,
     Line,
 )
-from compression_eval.conversations.fields import Json, as_text, entries, tool_definitions
+from compression_eval.conversations.fields import Json, as_text, entries
 from compression_eval.conversations.readers.base import Place, prevails, thread_format
 from compression_eval.conversations.readers.content import THINKING, content_of
 from compression_eval.conversations.readers.openai import ValueThread
@@ -190,10 +190,7 @@ class _Thread(ValueThread):
             elif self.system.content != draft.content:
                 line.leave_out("system", "a later form of the system prompt; the first is kept")
                 self.caveat("the system prompt changed; the first is kept")
-        if tools := frame.listed("tools"):
-            self.tools, without = tool_definitions(tools)
-            if without:
-                line.leave_out("tools", "those that the server runs have no schema here")
+        self.take_tools(frame.listed("tools"))
         if frame.entry("context_management"):
             self.caveat(
                 "the server was asked to clear parts of the context: the model may have seen less"

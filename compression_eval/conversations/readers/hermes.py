@@ -17,7 +17,7 @@ from compression_eval.conversations.drafts import (
     Draft,
     Line,
 )
-from compression_eval.conversations.fields import Json, entries, from_json, tool_definitions
+from compression_eval.conversations.fields import Json, entries, from_json
 from compression_eval.conversations.readers.base import Format, records, with_asides
 from compression_eval.conversations.readers.hermes_history import (
     REASONING,
@@ -114,7 +114,8 @@ class _Lineage(Conversation):
     def describe(self, content: Json) -> None:
         """Take model and tools, whichever session names them first."""
         self.model = self.model or content.text("model")
-        self.tools = self.tools or tool_definitions(content.listed("tools"))[0]
+        if not self.tools:
+            self.take_tools(content.listed("tools"))
 
     def add_message(self, message: Any, place: str) -> None:
         """Take a message, as it is stored or exported, or a description of the session."""

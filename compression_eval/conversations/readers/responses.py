@@ -15,7 +15,7 @@ from compression_eval.conversations.drafts import (
     Line,
     image_at,
 )
-from compression_eval.conversations.fields import Json, as_text, entries, label, tool_definitions
+from compression_eval.conversations.fields import Json, as_text, entries, label
 from compression_eval.conversations.readers.base import Place, Reader, thread_format
 from compression_eval.conversations.readers.content import content_of
 from compression_eval.conversations.readers.openai import ROLES, ValueThread
@@ -227,11 +227,7 @@ class _Thread(ItemReader, ValueThread):
             )
         self.session = self.session or frame.text("id")
         self.model = frame.text("model") or self.model
-        definitions, without = tool_definitions(frame.listed("tools"))
-        known = {tool.function.name: tool for tool in [*self.tools, *definitions]}
-        self.tools = list(known.values())
-        if without:
-            self.caveat("some tools are named without a schema")
+        self.take_tools(frame.listed("tools"))
         instructions = frame.text("instructions")
         if instructions.strip() and not self._instructions:
             self._instructions = instructions

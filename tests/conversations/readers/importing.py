@@ -72,13 +72,13 @@ class Imported:
         return [(message.role, message.text) for message in messages]
 
 
-def imported_all(path: Path, folder: Path, *options: str) -> list[Imported]:
+def imported_all(path: Path, folder: Path, *options: str, exit_code: int = 0) -> list[Imported]:
     """Import a file into a folder."""
     folder.mkdir(exist_ok=True)
     explained, out = folder / "explained.jsonl", folder / "fixtures"
     arguments = ["import", str(path), "--out", str(out), "--explain", str(explained), *options]
     done = CliRunner().invoke(main, arguments)
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == exit_code, done.output
     lines = [json.loads(line) for line in explained.read_text().splitlines()]
     left_out = {line["fixture"]: line["left_out"] for line in lines if line["fixture"]}
     fixtures = [load_fixture(written) for written in sorted(out.glob("*.json"))]

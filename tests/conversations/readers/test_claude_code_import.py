@@ -3,32 +3,16 @@
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from compression_eval.cli import main
-from compression_eval.fixtures.loading import load_fixture
-from compression_eval.fixtures.models import Fixture, Message
+from compression_eval.fixtures.models import Message
 from tests.conversations.readers.claude_code_session import Session, result, text, use
+from tests.conversations.readers.importing import Imported, imported, imported_all
 
 PLAN = "# Plan\nAdd retries to fetch.py."
 
 
-def imported(folder: Path, session: Session, *arguments: str) -> list[Fixture]:
-    """Import a session by the command; its fixtures in the order in which they were read."""
-    out = folder / "out"
-    path = session.write(folder)
-    done = CliRunner().invoke(main, ["import", str(path), "--out", str(out), *arguments])
-    assert done.exit_code == 0, done.output
-    return [load_fixture(written) for written in sorted(out.glob("*.json"), key=lambda p: p.stem)]
-
-
-def words(fixture: Fixture) -> list[str]:
-    return [message.text for message in fixture.messages]
-
-
-def caveats(fixture: Fixture) -> str:
-    assert fixture.source is not None
-    return "\n".join(fixture.source.caveats)
+def words(found: Imported) -> list[str]:
+    return [text for _, text in found.said]
 
 
 def planned() -> Session:
@@ -58,17 +42,17 @@ def test_a_context_that_was_cleared_for_a_plan_is_a_compaction_whose_state_is_th
     parent = {} if hooks else {"parent": None}
     session.user(message, planContent=PLAN, **parent)
     session.model("m2", text("Adding retries."))
-    (fixture,) = imported(tmp_path, session)
-    assert words(fixture) == [
+    found = imported(session.write(tmp_path), tmp_path)
+    assert words(found) == [
         "Plan retries.",
         "",
         "User has approved your plan.",
         "Adding retries.",
     ]
-    (compaction,) = fixture.recorded_compactions
+    (compaction,) = found.fixture.recorded_compactions
     assert (compaction.cut, compaction.trigger, compaction.summary) == (3, "plan", PLAN)
     assert [item.text for item in compaction.state or [] if isinstance(item, Message)] == [message]
-    assert fixture.cuts == [3]
+    assert found.fixture.cuts == [3]
 
 
 def test_a_context_that_was_cleared_for_something_else_is_a_second_conversation(
@@ -79,12 +63,12 @@ def test_a_context_that_was_cleared_for_something_else_is_a_second_conversation(
     session.user("Now something else.")
     session.queue("enqueue", content="and be quick")
     session.model("m2", text("Of course."))
-    first, second = imported(tmp_path, session)
-    assert second.name == f"{first.name}-clear-2"
+    first, second = imported_all(session.write(tmp_path), tmp_path)
+    assert second.fixture.name == f"{first.fixture.name}-clear-2"
     assert words(first) == ["Plan retries.", "", "User has approved your plan."]
     assert words(second) == ["Now something else.", "Of course.", "and be quick"]
-    assert not first.recorded_compactions
-    assert not second.recorded_compactions
+    assert not first.fixture.recorded_compactions
+    assert not second.fixture.recorded_compactions
 
 
 def test_a_file_that_begins_with_a_summary_has_it_as_its_first_message(tmp_path: Path) -> None:
@@ -98,18 +82,20 @@ def test_a_file_that_begins_with_a_summary_has_it_as_its_first_message(tmp_path:
     session.boundary()
     session.summary("All of it.")
     session.model("m3", text("Ready."))
-    (fixture,) = imported(tmp_path, session)
-    assert words(fixture) == [
+    found = imported(session.write(tmp_path), tmp_path)
+    assert words(found) == [
         "What happened so far.",
         "Going on.",
         "Good. Now the tests.",
         "Done.",
         "Ready.",
     ]
-    assert [message.injected for message in fixture.messages[::2]] == [True, False, False]
-    assert "the file begins in the middle of a conversation, with a summary" in caveats(fixture)
+    assert [message.injected for message in found.fixture.messages[::2]] == [True, False, False]
+    assert "the file begins in the middle of a conversation, with a summary" in "\n".join(
+        found.caveats
+    )
     # The second one summarises what is there: the first summary and what followed it.
-    assert [item.summary for item in fixture.recorded_compactions] == ["All of it."]
+    assert [item.summary for item in found.fixture.recorded_compactions] == ["All of it."]
 
 
 def test_messages_that_no_person_wrote_are_marked(tmp_path: Path) -> None:
@@ -124,7 +110,8 @@ def test_messages_that_no_person_wrote_are_marked(tmp_path: Path) -> None:
     session.user([text("<system-reminder>x</system-reminder>"), text("Go on.")])
     session.user([text("<system-reminder>x</system-reminder>")])
     session.model("m1", text("Fixed."))
-    (fixture,) = imported(tmp_path, session, "--scrub", "default")
+    found = imported(session.write(tmp_path), tmp_path, "--scrub", "default")
+    fixture = found.fixture
     assert [message.typed for message in fixture.messages] == [
         "Fix the bug.",
         "",
@@ -142,8 +129,5 @@ def test_messages_that_no_person_wrote_are_marked(tmp_path: Path) -> None:
         for number, typed in enumerate(message.typed for message in fixture.messages)
     ]
     # What was imported can be imported again, as any file of messages.
-    (written,) = (tmp_path / "out").glob("*.json")
-    done = CliRunner().invoke(main, ["import", str(written), "--out", str(tmp_path / "again")])
-    assert done.exit_code == 0, done.output
-    (again,) = (tmp_path / "again").glob("*.json")
-    assert load_fixture(again).messages == fixture.messages
+    (written,) = (tmp_path / "fixtures").glob("*.json")
+    assert imported(written, tmp_path / "again").fixture.messages == fixture.messages

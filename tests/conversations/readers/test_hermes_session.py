@@ -1,14 +1,12 @@
 """Hermes' JSON: messages on lines, exported sessions, snapshots."""
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from compression_eval.conversations.building import Built, build
+from compression_eval.conversations.building import Built
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
-from tests.conversations.readers.reading import caveats
+from tests.conversations.readers.reading import caveats, json_file, json_lines, read_all
 
 from .hermes_stores import SUMMARY, SUMMARY_TEXT, says, turn
 
@@ -16,15 +14,6 @@ FORMAT = format_named("hermes-jsonl")
 
 TOOL = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
 META = {"role": "session_meta", "tools": [TOOL], "model": "some/model", "timestamp": 1.0}
-
-
-def written(path: Path, values: Sequence[Any]) -> Path:
-    path.write_text("".join(json.dumps(value) + "\n" for value in values))
-    return path
-
-
-def read(path: Path) -> list[Built]:
-    return [build(conversation) for conversation in FORMAT.read(source_file(path))]
 
 
 def said(built: Built) -> list[str]:
@@ -49,9 +38,9 @@ HISTORY = ["request 1", "working on 1", "answer 1"]
 
 
 def test_messages_on_lines_behind_their_description(tmp_path: Path) -> None:
-    path = written(tmp_path / "x.jsonl", [META, *({**line, "timestamp": 2.0} for line in turn(1))])
+    path = json_lines(tmp_path / "x.jsonl", META, *({**line, "timestamp": 2.0} for line in turn(1)))
     assert FORMAT.recognise(source_file(path)) == "a line with the role session_meta"
-    (built,) = read(path)
+    (built,) = read_all(FORMAT, path)
     assert said(built) == HISTORY
     assert built.fixture.model == "some/model"
     assert [tool.function.name for tool in built.fixture.tools] == ["bash"]
@@ -59,11 +48,11 @@ def test_messages_on_lines_behind_their_description(tmp_path: Path) -> None:
 
 
 def test_an_exported_session_has_its_prompt(tmp_path: Path) -> None:
-    path = written(tmp_path / "x.jsonl", [session("20260101_1", turn(1))])
+    path = json_lines(tmp_path / "x.jsonl", session("20260101_1", turn(1)))
     seen = FORMAT.recognise(source_file(path))
     assert seen is not None
     assert seen.startswith("a session with id, messages, end_reason and")
-    (built,) = read(path)
+    (built,) = read_all(FORMAT, path)
     assert built.fixture.messages[0].text == "You are careful."
     assert said(built) == HISTORY
 
@@ -72,8 +61,8 @@ def test_exported_sessions_that_go_on_with_each_other_are_one(tmp_path: Path) ->
     newer = session("s2", [says(SUMMARY), *turn(1), *turn(2)], parent_session_id="s1")
     older = session("s1", turn(1), end_reason="compression")
     other = session("s3", turn(3), model_config='{"_delegate_from": "s1"}', parent_session_id="s1")
-    path = written(tmp_path / "x.jsonl", [other, newer, older])
-    delegate, main = read(path)
+    path = json_lines(tmp_path / "x.jsonl", other, newer, older)
+    delegate, main = read_all(FORMAT, path)
     assert said(main) == [*HISTORY, "request 2", "working on 2", "answer 2"]
     (compaction,) = main.fixture.recorded_compactions
     assert (compaction.cut, compaction.summary) == (6, SUMMARY_TEXT)
@@ -82,7 +71,6 @@ def test_exported_sessions_that_go_on_with_each_other_are_one(tmp_path: Path) ->
 
 
 def test_a_snapshot_is_one_document(tmp_path: Path) -> None:
-    path = tmp_path / "session_x.json"
     content = {
         "session_id": "x",
         "model": "some/model",
@@ -93,9 +81,9 @@ def test_a_snapshot_is_one_document(tmp_path: Path) -> None:
         "message_count": 5,
         "messages": turn(1),
     }
-    path.write_text(json.dumps(content, indent=2))
+    path = json_file(tmp_path / "session_x.json", content)
     assert FORMAT.recognise(source_file(path)) is not None
-    (built,) = read(path)
+    (built,) = read_all(FORMAT, path)
     assert said(built) == HISTORY
     assert [tool.function.name for tool in built.fixture.tools] == ["bash"]
     assert caveats(built) == []

@@ -1,7 +1,9 @@
 """Inspect's logs: samples, compactions of its own agents, sub-agents, damage."""
 
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from inspect_ai.agent import as_tool, react
@@ -21,6 +23,7 @@ from inspect_ai.tool import ToolInfo
 from compression_eval.conversations.building import Built
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
+from compression_eval.errors import DataError
 from compression_eval.fixtures.models import Message
 from tests.conversations.readers.reading import unknown
 
@@ -216,3 +219,35 @@ def test_a_sub_agent_is_a_conversation_of_its_own(tmp_path: Path) -> None:
     assert sub.fixture.name.endswith("-epoch-1-agent-1")
     results = [m.text for m in sub.fixture.messages if m.role == "tool"]
     assert results == ["there is nothing", "done"]
+
+
+def damaged(path: Path, target: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            content = change(name, old.read(name))
+            if content is not None:
+                new.writestr(name, content)
+    return target
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path, target: target.write_bytes(path.read_bytes()[:-200]),
+        lambda path, target: target.write_bytes(b"PK\x03\x04" + b"\x00" * 50),
+        lambda path, target: target.write_text('{"status": "success", "eval": {"task": "x"}}'),
+        lambda path, target: target.write_text('{"role": "user", "content": "secret"}\n'),
+        lambda path, target: damaged(
+            path, target, lambda name, content: None if name.startswith("samples") else content
+        ),
+        lambda path, target: damaged(path, target, lambda name, _: b'{"secret": '),
+    ],
+)
+def test_damage_is_a_clear_error(
+    logs: Callable[..., tuple[Path, EvalLog]], tmp_path: Path, make: Callable[[Path, Path], Any]
+) -> None:
+    target = tmp_path / "bad.eval"
+    make(logs("none")[0], target)
+    with pytest.raises(DataError, match=r"bad\.eval: ") as caught:
+        read(target)
+    assert "secret" not in str(caught.value)

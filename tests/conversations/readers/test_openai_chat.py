@@ -5,8 +5,6 @@ from typing import Any
 
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
-from compression_eval.fixtures.finding_files import shipped_fixtures
-from compression_eval.fixtures.loading import load_fixture
 from tests.conversations.readers.reading import (
     calls,
     json_file,
@@ -121,13 +119,3 @@ def test_a_fixture_comes_back_as_it_was(tmp_path: Path) -> None:
         3,
         4,
     ]
-
-
-def test_every_shipped_fixture_comes_back_as_it_was() -> None:
-    for path in shipped_fixtures().values():
-        original = load_fixture(path)
-        built = read_one(FORMAT, path)
-        assert [m.searchable() for m in built.fixture.messages] == [
-            m.searchable() for m in original.messages
-        ]
-        assert built.fixture.tools == original.tools

@@ -1,4 +1,4 @@
-"""SWE-agent trajectories, with tool calls and with actions in the text."""
+"""Trajectories of SWE-agent and mini-swe-agent, with tool calls and with actions in the text."""
 
 import json
 from pathlib import Path
@@ -17,6 +17,7 @@ from tests.conversations.readers.reading import (
 )
 
 FORMAT = format_named("swe-agent")
+MINI = format_named("mini-swe-agent")
 
 SYSTEM = {"role": "system", "content": "be good", "agent": "main", "message_type": "system_prompt"}
 TASK = {"role": "user", "content": "go", "agent": "main", "message_type": "observation"}
@@ -96,3 +97,64 @@ def test_each_agent_has_its_own_conversation(tmp_path: Path) -> None:
     )
     _, second = read_all(FORMAT, path)
     assert second.fixture.name.endswith("-agent-helper")
+
+
+MINI_SYSTEM = {"role": "system", "content": "one command in a block"}
+MINI_TASK = {"role": "user", "content": "go"}
+MINI_COMMAND = {
+    "role": "assistant",
+    "content": "look\n\n```bash\nls {x}\n```",
+    "extra": {"cost": 1},
+}
+MINI_OUTPUT = {"role": "user", "content": "<returncode>0</returncode>\n<output>\na.py\n</output>"}
+
+
+def _object(*messages: Any, **fields: Any) -> dict[str, Any]:
+    info = {"mini_version": "2.1", "config": {"model": {"model_name": "m-1"}}}
+    return {
+        "info": info, "messages": list(messages), "trajectory_format": "mini-swe-agent-1.1",
+        "instance_id": "task-1", **fields,
+    }  # fmt: skip
+
+
+def test_a_bare_list_keeps_its_commands_as_text(tmp_path: Path) -> None:
+    path = json_file(tmp_path / "a.traj.json", [MINI_SYSTEM, MINI_TASK, MINI_COMMAND, MINI_OUTPUT])
+    assert MINI.recognise(source_file(path)) == (
+        "a list of messages with commands in fenced blocks and their return codes"
+    )
+    built = read_one(MINI, path)
+    assert said(built) == [
+        (message["role"], message["content"])
+        for message in (MINI_SYSTEM, MINI_TASK, MINI_COMMAND, MINI_OUTPUT)
+    ]
+    assert calls(built) == []
+    assert any("part of its text" in caveat for caveat in caveats(built))
+
+
+def test_calls_of_models_that_make_them_are_kept(tmp_path: Path) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+    turn = {
+        "role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "HIDDEN",
+    }  # fmt: skip
+    reply = {
+        "object": "response",
+        "output": [
+            {"type": "reasoning", "summary": ["HIDDEN"]},
+            {"type": "message", "content": [{"type": "output_text", "text": "more"}]},
+            {"type": "function_call", "call_id": "c2", "name": "bash", "arguments": '{"a": 1}'},
+            {"type": "odd"},
+        ],
+    }
+    path = json_file(
+        tmp_path / "a.traj.json",
+        _object(
+            MINI_SYSTEM, MINI_TASK, turn,
+            {"role": "tool", "tool_call_id": "c1", "content": "one"}, reply,
+            {"type": "function_call_output", "call_id": "c2", "output": "two"},
+        ),
+    )  # fmt: skip
+    built = read_one(MINI, path)
+    assert calls(built) == [("c1", "bash", {}), ("c2", "bash", {"a": 1})]
+    assert results(built) == [("c1", "one"), ("c2", "two")]
+    assert "HIDDEN" not in built.fixture.model_dump_json()
+    assert not any("part of its text" in caveat for caveat in caveats(built))
