@@ -81,7 +81,9 @@ def imported_all(path: Path, folder: Path, *options: str, exit_code: int = 0) ->
     assert done.exit_code == exit_code, done.output
     lines = [json.loads(line) for line in explained.read_text().splitlines()]
     left_out = {line["fixture"]: line["left_out"] for line in lines if line["fixture"]}
-    fixtures = [load_fixture(written) for written in sorted(out.glob("*.json"))]
+    fixtures = [
+        load_fixture(written) for written in sorted(out.glob("*.json"), key=lambda at: at.stem)
+    ]
     return [Imported(done.stdout, each, left_out[each.name]) for each in fixtures]
 
 
