@@ -27,7 +27,6 @@ from compression_eval.analysis.statistics.intervals import (
     Observation,
     Spread,
     paired_difference,
-    satterthwaite,
 )
 from compression_eval.analysis.statistics.power import (
     Design,
@@ -187,7 +186,7 @@ def differences(values: Array, weights: Array, *, equal: bool) -> Seen:
     free = numpy.where(known, count - 1, numpy.where(lone, 1, 0))
     sums = variance.sum(axis=(1, 2))
     corrected = (variance**2 / (free + 2)).sum(axis=(1, 2))
-    freedom = satterthwaite(sums, numpy.where(corrected > 0, corrected, 1.0))
+    freedom = sums**2 / numpy.where(corrected > 0, corrected, 1.0) - 2
     least = numpy.where(free > 0, free, 10**6).min(axis=(1, 2))
     freedom = freedom.clip(least, free.sum(axis=(1, 2)))
     fixtures = kept.sum(axis=1)

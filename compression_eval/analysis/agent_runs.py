@@ -4,15 +4,16 @@ The logs may be of any Inspect task whose agent ran with different ``compaction=
 Inspect's or ours. Read of each sample: its scores, the tokens of all calls but the graders', its
 turns, what each compaction removed (Inspect's compaction events), and the calls that repeat one
 made before a compaction. An arm's samples are the rows of a frame, as of our own logs, so that
-means, differences and the decision are those of every other comparison: a cluster of samples is in
-the place of a conversation, a sample in that of a probe, an epoch in that of a compression.
+arms, means, differences and the decision are those of every other comparison: a cluster of samples
+is in the place of a conversation, a sample in that of a probe, an epoch in that of a compression.
 """
 
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from inspect_ai.event import CompactionEvent, ModelEvent, ToolEvent
@@ -20,12 +21,13 @@ from inspect_ai.log import EvalLog, EvalSample, read_eval_log_samples
 from inspect_ai.scorer import value_to_float
 
 from compression_eval.analysis.comparison import measures
+from compression_eval.analysis.comparison.compare import Comparison, Outcome
 from compression_eval.analysis.comparison.measures import (
     shown_change,
     shown_interval,
     shown_value,
 )
-from compression_eval.analysis.comparison.sides import one_name, refuse_same_runs
+from compression_eval.analysis.comparison.sides import Arm, one_name, refuse_same_runs
 from compression_eval.analysis.logs import Log, reading
 from compression_eval.analysis.statistics.intervals import (
     LEVEL,
@@ -33,9 +35,8 @@ from compression_eval.analysis.statistics.intervals import (
     Difference,
     Limits,
     arm_mean,
-    paired_difference,
 )
-from compression_eval.analysis.statistics.significance import Decision, Failing, decide
+from compression_eval.analysis.statistics.significance import Failing
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.text.tables import Cell, Section, Table
@@ -64,6 +65,16 @@ MEANINGS = (
     "score of 1",
 )
 
+_METHOD = (
+    *MEANINGS,
+    "means are over clusters (metadata `cluster`, else the sample), every one counting the same; "
+    "change = new - base over the samples that both scored; intervals are of 95 %",
+    "on these samples: the unit is the run of a sample; for new samples: the cluster, Student's t, "
+    "and for tokens per solved sample a bootstrap; the score decides by the first where samples "
+    "ran more than once",
+    "failures decide too: more of them than chance gives is a regression (Fisher's exact test)",
+)
+
 SCORE = "score "
 """Beginning of a score's name among the measures: a scorer may be called like one of `MEASURES`."""
 
@@ -83,19 +94,26 @@ interval holds the true difference in 83 % of runs."""
 
 
 @dataclass(frozen=True)
-class AgentArm:
-    """The runs with one strategy and the same settings."""
+class AgentArm(Arm):
+    """The runs with one strategy and the same settings.
 
-    name: str
-    logs: Sequence[Log]
-    samples: "DataFrame"
-    """A row per sample and epoch: `unit` (its id), `log_path` (its run), `state` (its epoch),
-    `fixture` (its cluster), the limit that ended it, why it has no score that decides (`failure`),
-    its scores, and `MEASURES`."""
-    score: str
-    """Name of the score that decides: the first key of the task's first scorer."""
-    scores: Sequence[str]
-    """Names of all, the one that decides first."""
+    `samples` has a row per sample and epoch: `unit` (its id), `log_path` (its run), `state` (its
+    epoch), `fixture` (its cluster), the limit that ended it, why it has no score that decides
+    (`failure`), its scores, and `MEASURES`.
+    """
+
+    scores: Sequence[str] = ()
+    """Names of all, the one that decides first: the first key of the task's first scorer."""
+
+    @property
+    def score(self) -> str:
+        """The score that decides."""
+        return self.scores[0]
+
+    @property
+    def exact(self) -> frozenset[str]:
+        """None of them: an agent may always do otherwise."""
+        return frozenset()
 
     def values(self, measure: str, *, failed_as_zero: bool = False) -> ArmValues:
         """Return the values of a score or a measure; a sample that failed has none."""
@@ -123,28 +141,78 @@ class AgentArm:
 
 
 @dataclass(frozen=True)
-class AgentComparison:
-    """Two arms of an agent, on the samples that both ran."""
+class AgentComparison(Comparison):
+    """Two arms of an agent, on the samples that both ran; the first score decides."""
 
     base: AgentArm
     new: AgentArm
-    margin: float
-    decision: Decision
-    lines: Mapping[str, Difference]
-    """By measure, the deciding score first."""
-    notes: Sequence[str]
+    notes: Sequence[str] = ()
 
-    @property
-    def outcome(self) -> str:
-        """The result, as `compare` says it of any logs."""
-        if self.decision.regression:
-            return "regression"
-        return "cannot tell" if self.decision.verdict == "cannot tell" else "no regression"
+    @cached_property
+    def margin(self) -> float:
+        """The loss of the score that is too much."""
+        return self.given_margin or DEFAULT_MARGIN
 
-    @property
-    def exit_code(self) -> int:
-        """The exit code of the command."""
-        return {"no regression": 0, "regression": 1, "cannot tell": 3}[self.outcome]
+    @cached_property
+    def failing(self) -> Failing | None:
+        """How far failures may decide; None if nothing failed.
+
+        The chance of so many more failures is that of Fisher's exact test over runs of samples.
+        """
+        from scipy.stats import hypergeom
+
+        before, after = self.base.failed, self.new.failed
+        if not before and not after:
+            return None
+        sizes = len(self.base.samples), len(self.new.samples)
+        chance = hypergeom.sf(after - 1, sum(sizes), before + after, sizes[1])
+        return Failing(float(chance), self.cost if after * sizes[0] > before * sizes[1] else 0.0)
+
+    @cached_property
+    def facts_kept(self) -> None:
+        """Nothing, for there are no facts."""
+        return None
+
+    @cached_property
+    def differences(self) -> dict[str, Difference]:
+        """The difference in each measure, the deciding score first."""
+        return {
+            name: seen for name in [*self.base.scores, *MEASURES] if (seen := self.difference(name))
+        }
+
+    @cached_property
+    def outcome(self) -> tuple[Outcome, str]:
+        """The outcome of the comparison, and why."""
+        decision, seen = self.decision, self.knowledge
+        outcome: Outcome = "cannot tell" if decision.verdict == "cannot tell" else "no regression"
+        said = ", ".join(filter(None, decision.words))
+        if decision.verdict == "fails more" or decision.blocked:
+            said = "fails more often on the new side"
+        interval = shown_interval(seen.here or seen.elsewhere, seen.estimate, self.decides)
+        return "regression" if decision.regression else outcome, (
+            f"{self.decides}: {said} ({shown_change(seen.estimate, self.decides)}, {interval}; "
+            f"margin {self.margin:g}, {seen.probes} samples)"
+        )
+
+    @cached_property
+    def limits_per_solved(self) -> Limits | None:
+        """The limits of the difference in tokens per solved sample, by a bootstrap.
+
+        None where there are few clusters, or where a resample may solve nothing.
+        """
+        import numpy as np
+        from pandas import concat
+
+        totals = concat([self.base.solved, self.new.solved], axis=1, join="inner").to_numpy(float)
+        if len(totals) < MIN_CLUSTERS:
+            return None
+        drawn = np.random.default_rng(0).integers(0, len(totals), (_RESAMPLES, len(totals)))
+        spent, solved, spent_new, solved_new = totals[drawn].sum(axis=1).T
+        if not solved.all() or not solved_new.all():
+            return None
+        differences = spent_new / solved_new - spent / solved
+        low, high = np.quantile(differences, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        return float(low), float(high)
 
 
 def agent_arms(logs: Sequence[Log]) -> list[AgentArm]:
@@ -198,7 +266,7 @@ def agent_arms(logs: Sequence[Log]) -> list[AgentArm]:
         samples = DataFrame(rows)
         unscored = (samples["failure"] == "") & samples[scores[0]].isna()
         samples.loc[unscored, "failure"] = NO_SCORE
-        arms.append(AgentArm(told or "as it is", members, samples, scores[0], scores))
+        arms.append(AgentArm("", told or "as it is", members, samples, scores))
     return arms
 
 
@@ -211,7 +279,8 @@ def _one_arm(
     name = one_name([arm.name for arm in here], wanted, label)
     arm = next(arm for arm in here if arm.name == name)
     own = [log for log in arm.logs if log.header.eval.eval_id in runs]
-    return replace(arm, logs=own, samples=arm.samples[arm.samples["log_path"].isin(runs)])
+    samples = arm.samples[arm.samples["log_path"].isin(runs)]
+    return replace(arm, label=label, logs=own, samples=samples)
 
 
 def compare_agents(
@@ -220,8 +289,6 @@ def compare_agents(
     margin: float | None = None,
 ) -> AgentComparison:
     """Compare two arms on the samples that both ran.
-
-    The first score decides, as `significance.decide` says; the other lines are for reading.
 
     Args:
         logs: Those of base and new.
@@ -232,50 +299,27 @@ def compare_agents(
         DataError: The arms cannot be told, or share no scored sample.
     """
     every = agent_arms(list({log.path: log for side in logs for log in side}.values()))
-    base, new = (
+    sides = [
         _one_arm(every, own, wanted, label)
         for label, own, wanted in zip(("base", "new"), logs, names, strict=True)
-    )
-    refuse_same_runs(base.logs, new.logs)
-    notes = [*_uncompacted((base, new)), *(note for arm in (base, new) for note in _notes(arm))]
-    shared = set(base.samples["unit"]) & set(new.samples["unit"])
-    sides = []
-    for arm in (base, new):
-        both = arm.samples["unit"].isin(shared)
-        if alone := int((~both).sum()):
+    ]
+    refuse_same_runs(*(arm.logs for arm in sides))
+    notes = _notes(sides)
+    shared = set(sides[0].samples["unit"]) & set(sides[1].samples["unit"])
+    both = [arm.samples["unit"].isin(shared) for arm in sides]
+    for arm, ran in zip(sides, both, strict=True):
+        if alone := int((~ran).sum()):
             notes.append(f"{arm.name}: {alone} samples that the other side did not run")
-        sides.append(replace(arm, samples=arm.samples[both]))
-    base, new = sides
-    lines = {
-        name: seen
-        for name in [*base.scores, *MEASURES]
-        if (seen := paired_difference(base.values(name), new.values(name)))
-    }
-    if base.score not in lines:
+    base, new = (
+        replace(arm, samples=arm.samples[ran]) for arm, ran in zip(sides, both, strict=True)
+    )
+    comparison = AgentComparison(base, new, margin, base.score, notes=notes)
+    if base.score not in comparison.differences:
         raise DataError(
             f"no sample has the {base.score} on both sides; "
             "are these logs of the same task and dataset?"
         )
-    margin = margin or DEFAULT_MARGIN
-    decision = decide(lines[base.score], margin, _failing(base, new))
-    return AgentComparison(base, new, margin, decision, lines, notes)
-
-
-def _failing(base: AgentArm, new: AgentArm) -> Failing | None:
-    """Return how far failures may decide, on the samples that both ran; None if nothing failed.
-
-    The chance of so many more failures is that of Fisher's exact test over runs of samples.
-    """
-    from scipy.stats import hypergeom
-
-    if not base.failed and not new.failed:
-        return None
-    sizes = len(base.samples), len(new.samples)
-    rises = new.failed * sizes[0] > base.failed * sizes[1]
-    zeros = (arm.values(arm.score, failed_as_zero=True) for arm in (base, new))
-    counted = paired_difference(*zeros)
-    chance = hypergeom.sf(new.failed - 1, sum(sizes), base.failed + new.failed, sizes[1])
-    return Failing(float(chance), counted.estimate if counted and rises else 0.0)
+    return comparison
 
 
 # ----- in words and figures
@@ -283,7 +327,6 @@ def _failing(base: AgentArm, new: AgentArm) -> Failing | None:
 
 def comparison_page(of: AgentComparison) -> list[Section]:
     """Return a comparison as sections for a terminal or as Markdown."""
-    seen, decision = of.lines[of.base.score], of.decision
     rows = [
         [
             MEASURES.get(name, name),
@@ -291,46 +334,20 @@ def comparison_page(of: AgentComparison) -> list[Section]:
             shown_change(each.estimate, name),
             *(shown_interval(part, each.estimate, name) for part in (each.here, each.elsewhere)),
         ]
-        for name, each in of.lines.items()
+        for name, each in of.differences.items()
     ]
     before, after = of.base.per_solved, of.new.per_solved
     change = "-" if before is None or after is None else shown_change(after - before, "tokens")
-    limits = _ratio_limits(of.base, of.new)
-    shown = " to ".join(shown_change(each, "tokens") for each in limits) if limits else "-"
+    limits = " to ".join(shown_change(each, "tokens") for each in of.limits_per_solved or ()) or "-"
     ratios = [shown_value(each, "tokens") for each in (before, after)]
-    rows.append(["tokens per solved sample", *ratios, change, "", shown])
-    said = ", ".join(filter(None, decision.words))
-    if decision.verdict == "fails more" or decision.blocked:
-        said = "fails more often on the new side"
-    decided = shown_interval(seen.here or seen.elsewhere, seen.estimate, of.base.score)
-    verdict = [
-        f"{of.outcome}: {of.base.score}: {said} "
-        f"({shown_change(seen.estimate, of.base.score)}, {decided}; margin {of.margin:g}, "
-        f"{seen.probes} samples)",
-        f"base: {of.base.name}",
-        f"new: {of.new.name}",
-    ]
+    rows.append(["tokens per solved sample", *ratios, change, "", limits])
+    verdict = [": ".join(of.outcome), f"base: {of.base.name}", f"new: {of.new.name}"]
     heads = ["mean", "base", "new", "change", "on these samples", "for new samples"]
     return [
         Section("Decision", [verdict]),
         Section("Measures", [Table(heads, rows)]),
         *([Section("Notes", [list(of.notes)])] if of.notes else []),
-        Section(
-            "Method",
-            [
-                [
-                    *MEANINGS,
-                    "means are over clusters (metadata `cluster`, else the sample), every one "
-                    "counting the same; change = new - base over the samples that both scored; "
-                    "intervals are of 95 %",
-                    "on these samples: the unit is the run of a sample; for new samples: the "
-                    "cluster, Student's t, and for tokens per solved sample a bootstrap; the score "
-                    "decides by the first where samples ran more than once",
-                    "failures decide too: more of them than chance gives is a regression (Fisher's "
-                    "exact test)",
-                ]
-            ],
-        ),
+        Section("Method", [_METHOD]),
     ]
 
 
@@ -338,10 +355,10 @@ def comparison_json(of: AgentComparison) -> str:
     """Return a comparison as JSON."""
     return versioned_json(
         {
-            "outcome": of.outcome,
+            "outcome": of.outcome[0],
             "decision": asdict(of.decision),
             "margin": of.margin,
-            "score": _plain(of.base.score),
+            "score": _plain(of.decides),
             "base": of.base.name,
             "new": of.new.name,
             "measures": {
@@ -353,12 +370,12 @@ def comparison_json(of: AgentComparison) -> str:
                     "on_these_samples": each.here and each.here.interval(each.estimate),
                     "for_new_samples": each.elsewhere and each.elsewhere.interval(each.estimate),
                 }
-                for name, each in of.lines.items()
+                for name, each in of.differences.items()
             },
             "tokens_per_solved": {
                 "base": of.base.per_solved,
                 "new": of.new.per_solved,
-                "interval": _ratio_limits(of.base, of.new),
+                "interval": of.limits_per_solved,
             },
             "notes": list(of.notes),
         }
@@ -386,10 +403,9 @@ def arms_page(arms: Sequence[AgentArm], *, inline: bool = False) -> list[Section
         row.append(shown_value(arm.per_solved, "tokens"))
         rows.append(row)
     heads = ["arm", "samples", arms[0].score, *MEASURES.values()]
-    notes = [*_uncompacted(arms), *(note for arm in arms for note in _notes(arm))]
     return [
         Section("Arms", [Table([*heads, "tokens per solved sample"], rows)]),
-        Section("Notes", [[*notes, *MEANINGS]]),
+        Section("Notes", [[*_notes(arms), *MEANINGS]]),
     ]
 
 
@@ -432,42 +448,21 @@ def arms_json(arms: Sequence[AgentArm]) -> str:
     )
 
 
-def _uncompacted(arms: Sequence[AgentArm]) -> list[str]:
-    """Name the arms in which nothing was compacted, where something was in others."""
-    names = [arm.name for arm in arms if not arm.samples["compactions"].any()]
-    if len(names) == len(arms):
-        return []
-    return [f"{name}: nothing was compacted; the agent had its whole context" for name in names]
-
-
-def _notes(arm: AgentArm) -> Iterator[str]:
-    """Say how many samples failed, and how many ended by a limit."""
-    failures, limits = arm.samples["failure"], arm.samples["limit"]
-    failed = Counter(" ".join(each.split())[:120] for each in failures if each)
-    for reason, number in failed.most_common(5):
-        yield f"{arm.name}: {number} of {len(arm.samples)} samples have no score: {reason}"
-    for limit, number in Counter(each for each in limits if each).items():
-        yield f"{arm.name}: {number} of {len(arm.samples)} samples ended by the limit of {limit}"
-
-
-def _ratio_limits(base: AgentArm, new: AgentArm) -> Limits | None:
-    """Return the limits of the difference in tokens per solved sample, by a bootstrap.
-
-    None where there are few clusters, or where a resample may solve nothing.
-    """
-    import numpy as np
-    from pandas import concat
-
-    totals = concat([base.solved, new.solved], axis=1, join="inner").to_numpy(float)
-    if len(totals) < MIN_CLUSTERS:
-        return None
-    drawn = np.random.default_rng(0).integers(0, len(totals), (_RESAMPLES, len(totals)))
-    spent, solved, spent_new, solved_new = totals[drawn].sum(axis=1).T
-    if not solved.all() or not solved_new.all():
-        return None
-    differences = spent_new / solved_new - spent / solved
-    low, high = np.quantile(differences, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+def _notes(arms: Sequence[AgentArm]) -> list[str]:
+    """Say in which arms nothing was compacted, how many samples failed, and how many were ended."""
+    whole = [arm.name for arm in arms if not arm.samples["compactions"].any()]
+    notes = [f"{name}: nothing was compacted; the agent had its whole context" for name in whole]
+    notes = notes if len(whole) < len(arms) else []
+    for arm in arms:
+        failures, limits = arm.samples["failure"], arm.samples["limit"]
+        failed = Counter(" ".join(each.split())[:120] for each in failures if each)
+        reasons = [(f"have no score: {why}", number) for why, number in failed.most_common(5)]
+        ended = Counter(f"ended by the limit of {limit}" for limit in limits if limit)
+        notes += [
+            f"{arm.name}: {number} of {len(arm.samples)} samples {what}"
+            for what, number in [*reasons, *ended.items()]
+        ]
+    return notes
 
 
 # ----- reading

@@ -157,6 +157,7 @@ def compare(
     if out is not None:
         check_output(out)  # not by its type, so that --junit tells it
     _require("compare", "scipy")
+    from compression_eval.analysis.comparison.compare import EXIT_CODES
     from compression_eval.analysis.logs import agent_logs
     from compression_eval.text.tables import MIN_COLUMNS, as_markdown, as_text
 
@@ -168,12 +169,11 @@ def compare(
         from compression_eval.analysis import agent_runs
 
         agents = agent_runs.compare_agents(runs, (base_arm, new_arm), margin)
-        said, code = agents.outcome, agents.exit_code
+        outcome = agents.outcome
         sections = agent_runs.comparison_page(agents)
         text = agent_runs.comparison_json(agents) if form == "json" else ""
         columns = MIN_COLUMNS
     else:
-        from compression_eval.analysis.comparison.compare import EXIT_CODES
         from compression_eval.analysis.comparison.compare import compare as compared
         from compression_eval.analysis.comparison.controls import controls_of
         from compression_eval.analysis.comparison.sides import load_sides
@@ -183,7 +183,7 @@ def compare(
         first, second, beside = load_sides(base, new, base_arm, new_arm)
         found = controls_of((first, second), beside, (*base, *new), controls)
         comparison = compared(first, second, found, margin=margin, allowed=allow)
-        said, code = ": ".join(comparison.outcome), EXIT_CODES[comparison.outcome[0]]
+        outcome = comparison.outcome
         text = as_json(comparison, gate=gate) if form == "json" else ""
         sections = [] if text else page(comparison, gate=gate)
         columns = MAX_COLUMNS
@@ -194,8 +194,8 @@ def compare(
         click.echo(text, nl=False)
     else:
         write_whole(out, text)
-        click.echo(f"{said} ({out})")
-    ctx.exit(code)
+        click.echo(f"{': '.join(outcome)} ({out})")
+    ctx.exit(EXIT_CODES[outcome[0]])
 
 
 @click.command(

@@ -66,11 +66,14 @@ def test_one_row_per_fact_and_epoch(folder: Path, tmp_path: Path) -> None:
     assert Counter(row["fact"] for row in rows) == dict.fromkeys(facts, 2)
     assert {row["epoch"] for row in rows} == {1, 2}
     first = next(row for row in rows if row["fact"] == "E4401")
-    assert first["fixture"] == "tiny"
-    assert first["compressor"] == "anchored"
-    assert (first["probe"], first["type"], first["status"]) == ("code", "recall", "ok")
-    assert (first["age_messages"], first["age_share"]) == (11 - 3, round(8 / 11, 3))
-    assert first["cycles"] == 1
+    told: dict[str, object] = {
+        "fixture": "tiny",
+        "compressor": "anchored",
+        "probe": "code",
+        "type": "recall",
+    }
+    told |= {"status": "ok", "age_messages": 11 - 3, "age_share": round(8 / 11, 3), "cycles": 1}
+    assert first == first | told
     lines = table.read_text("utf-8").splitlines()
     assert lines[0] == COLUMNS
     read = list(csv.DictReader(lines))
@@ -124,19 +127,13 @@ def test_a_text_cannot_steer_the_terminal(folder: Path, tmp_path: Path) -> None:
     assert "not_in_history" in done.stdout
 
 
-def test_what_is_not_there(tmp_path: Path) -> None:
-    missing = tmp_path / "none.eval"
-    assert refused(run(missing), 2) == f"{missing}: no such file or folder"
-    assert refused(run(tmp_path)) == f"{tmp_path}: no log of compression_eval in this folder"
-
-
-def test_a_foreign_log(folder: Path) -> None:
+def test_what_is_no_log_of_ours(folder: Path, tmp_path: Path) -> None:
     others = folder / "others"
     path = next(others.glob("*.eval"))
+    assert "no such file or folder" in refused(run(tmp_path / "none.eval"), 2)
+    assert "no log of compression_eval in this folder" in refused(run(tmp_path))
     assert refused(run(path)) == f"{path}: a log of 'other', not of compression_eval"
-    assert refused(run(others)) == (
-        f"{others}: no log of compression_eval in this folder (1 of other evals)"
-    )
+    assert "(1 of other evals)" in refused(run(others))
 
 
 def test_a_run_that_ended_early_is_read_and_named(folder: Path, tmp_path: Path) -> None:

@@ -134,10 +134,8 @@ def test_a_log_that_has_lost_samples_is_refused(folder: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("scorer", "key", "value"),
     [
-        ("six_dimensions", "accuracy", 7.0),
         ("six_dimensions", "overall", "5"),
         ("six_dimensions", "criterionResults", 50),
-        ("fact_retention", "fact_recall", 2),
         ("fact_retention", "fact_violations", -math.inf),
     ],
 )

@@ -1,6 +1,6 @@
 """What changed between two sides beside the means: facts that came or went, and misses."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +18,8 @@ MISS = 3.0
 
 MAX_REASON = 200
 
-# ----- facts
+_FACT = ["fixture", "cut", "probe", "fact"]
+_PROBE = ["unit", "probe_id"]
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,11 @@ class FactChange:
     new: FactSeen
 
 
-_Key = tuple[str, int, str, str]
-"""Fixture, cut, probe and fact."""
-
-
 def fact_changes(base: Arm, new: Arm) -> list[FactChange]:
-    """Return the facts that came or went in at least half of the runs.
+    """Return the facts that came or went in at least half of the runs, losses first.
 
     A reader's word decides whether a fact is there, else the look-up, as for the stage.
     Compared are facts of the same name of the same probe, in runs whose compression did not fail.
-    Losses come before gains, and each in the order of fixtures and probes.
     """
     first, second = _facts_seen(base), _facts_seen(new)
     places: tuple[Literal["answer", "state"], ...] = ("answer", "state")
@@ -76,38 +72,30 @@ def fact_changes(base: Arm, new: Arm) -> list[FactChange]:
             before, after = first[key].share(where), second[key].share(where)
             if before is not None and after is not None and abs(after - before) >= MIN_CHANGED:
                 kind: Literal["gained", "lost"] = "gained" if after > before else "lost"
-                changes.append(FactChange(*key, kind, where, first[key], second[key]))
+                fixture, cut, probe, fact = key
+                seen = first[key], second[key]
+                changes.append(FactChange(fixture, cut, probe, fact, kind, where, *seen))
                 break
     return sorted(changes, key=lambda c: (c.kind != "lost", c.fixture, c.cut, c.probe, c.fact))
 
 
-def _facts_seen(side: Arm) -> dict[_Key, FactSeen]:
-    rows: dict[_Key, list[tuple[bool | None, bool | None, str]]] = defaultdict(list)
-    columns = ["fixture", "cut", "probe", "fact", "stage"]
-    columns += ["in_answer", "in_state", "in_answer_read", "in_state_read"]
-    ended = side.facts.loc[side.facts["status"] == "ok", columns]
-    for *key, stage, in_answer, in_state, answer_word, state_word in ended.itertuples(
-        index=False, name=None
-    ):
+def _facts_seen(side: Arm) -> dict[Any, FactSeen]:
+    """Return each fact by fixture, cut, probe and fact."""
+    ended = side.facts[side.facts["status"] == "ok"]
+    answer, state = ended["in_answer_read"], ended["in_state_read"]
+    told = ended.assign(
+        in_answer=ended["in_answer"].where(answer.isna(), answer == "stated"),
+        in_state=ended["in_state"].where(state.isna(), state != "absent"),
+    )
+    seen = {}
+    key: Any
+    for key, rows in told.groupby(_FACT, sort=False):
         fixture, cut, probe, fact = key
-        # A reader's word decides where there is one, as it does for the stage.
-        answered = answer_word == "stated" if isinstance(answer_word, str) else _known(in_answer)
-        held = state_word != "absent" if isinstance(state_word, str) else _known(in_state)
-        rows[fixture, int(cut), probe, fact].append((answered, held, stage))
-    by_fact = {}
-    for name, seen in rows.items():
-        answers = [answered for answered, _, _ in seen if answered is not None]
-        states = [held for _, held, _ in seen if held is not None]
-        stage = Counter(stage for _, _, stage in seen).most_common(1)[0][0]
-        by_fact[name] = FactSeen(
-            len(seen), len(answers), sum(answers), len(states), sum(states), stage
-        )
-    return by_fact
-
-
-def _known(cell: Any) -> bool | None:
-    # In a mixed column, pandas keeps missing values as None or NaN.
-    return None if cell is None or cell != cell else bool(cell)  # noqa: PLR0124
+        answers, states = rows["in_answer"].dropna(), rows["in_state"].dropna()
+        counts = (len(answers), int(answers.sum()), len(states), int(states.sum()))
+        stage = Counter(rows["stage"]).most_common(1)[0][0]
+        seen[fixture, int(cut), probe, fact] = FactSeen(len(rows), *counts, stage)
+    return seen
 
 
 def read_on_one_side(base: Arm, new: Arm) -> str:
@@ -120,9 +108,6 @@ def read_on_one_side(base: Arm, new: Arm) -> str:
         if len(read) == 1:
             return read[0]
     return ""
-
-
-# ----- misses
 
 
 @dataclass(frozen=True)
@@ -149,7 +134,7 @@ def flips(base: Arm, new: Arm) -> list[Flip]:
     first, second = _probe_means(base.samples), _probe_means(new.samples)
     shared = first.index.intersection(second.index)
     crossed = [key for key in shared if (first[key] < MISS) != (second[key] < MISS)]
-    reasons = (_worst_reasons(base), _worst_reasons(new)) if crossed else ({}, {})
+    reasons = [_worst_reasons(side) if crossed else {} for side in (base, new)]
     changed = []
     for unit, probe in crossed:
         old, later = float(first[unit, probe]), float(second[unit, probe])
@@ -159,13 +144,13 @@ def flips(base: Arm, new: Arm) -> list[Flip]:
 
 
 def _probe_means(samples: "DataFrame") -> "Series[float]":
-    return samples[samples[KNOWLEDGE].notna()].groupby(["unit", "probe_id"])[KNOWLEDGE].mean()
+    return samples.groupby(_PROBE)[KNOWLEDGE].mean().dropna()
 
 
 def _worst_reasons(side: Arm) -> dict[tuple[str, str], str]:
     """Return one line for each probe: the reason for its worst criterion's score."""
-    worst = worst_criteria(side.criteria, ["unit", "probe_id"])
-    cells = worst[["unit", "probe_id", "criterion", "reasoning"]].itertuples(index=False, name=None)
+    worst = worst_criteria(side.criteria, _PROBE)
+    cells = worst[[*_PROBE, "criterion", "reasoning"]].itertuples(index=False, name=None)
     return {
         (unit, probe): f"{criterion}: {' '.join(str(reason or '').split())}"[:MAX_REASON]
         for unit, probe, criterion, reason in cells

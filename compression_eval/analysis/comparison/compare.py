@@ -8,7 +8,7 @@ compared, and what a reader cannot tell is told by its controls.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -25,15 +25,11 @@ from compression_eval.analysis.comparison.measures import (
     SURVIVAL,
     Failures,
     chance_of_rise,
-    embedded,
-    exact_of,
     failures,
-    same_every_time,
     shown_change,
     shown_p,
     shown_value,
     states_in,
-    states_read,
     threshold_of,
     too_few_grades,
     values,
@@ -57,7 +53,6 @@ from compression_eval.analysis.statistics.significance import (
     judge,
     known_exactly,
 )
-from compression_eval.compressors.names import SUFFIX
 from compression_eval.errors import DataError
 from compression_eval.fixtures.digests import digest
 from compression_eval.grading.rubric import KNOWLEDGE
@@ -91,43 +86,26 @@ IN_GROUPS: tuple[str, ...] = (KNOWLEDGE, RECALL, SURVIVAL)
 MIN_CONTROLLED = 2 / 3
 """Share of a side's graded probes that both controls must have a grade on."""
 
-
-@dataclass(frozen=True)
-class Line:
-    """One measure, on all probes or on those of one group."""
-
-    measure: str
-    judged: Judged
-    group: str = ""
-
-    @property
-    def difference(self) -> Difference:
-        """The difference with its intervals."""
-        return self.judged.difference
-
-
-@dataclass(frozen=True)
-class FactsKept:
-    """How many facts the states of both sides hold."""
-
-    difference: Difference
-    """Of the share of the facts in a state."""
-    read: bool
-    """Whether by a reader's word; else by look-up."""
+Lines = dict[tuple[str, str], Judged]
+"""Verdicts by group (empty for all probes) and measure."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything about two sides, of which each part is computed when it is asked for."""
+    """Everything about two sides, of which each part is computed when it is asked for.
+
+    The samples of both have a column ``state``.
+    """
 
     base: Arm
-    """Its samples have a column ``state``."""
     new: Arm
-    controls: Sequence[Controls | str]
-    """Of both sides; the reason where there are none."""
-    allowed: Mapping[str, str]
-    """Differences that were allowed, by name of `sides.CONDITIONS`."""
     given_margin: float | None
+    decides: str = KNOWLEDGE
+    """The measure that decides."""
+    controls: Sequence[Controls | str] = ()
+    """Of both sides; the reason where there are none."""
+    allowed: Mapping[str, str] = field(default_factory=dict)
+    """Differences that were allowed, by name of `sides.CONDITIONS`."""
 
     @property
     def sides(self) -> tuple[Arm, Arm]:
@@ -145,15 +123,24 @@ class Comparison:
     @cached_property
     def exact(self) -> frozenset[str]:
         """Measures on which both arms come out the same every time."""
-        return _exact_measures(self.base) & _exact_measures(self.new)
+        return self.base.exact & self.new.exact
 
     @cached_property
     def knowledge(self) -> Difference:
         """The difference in the measure that decides."""
-        found = self._primary()
+        found = self.difference(self.decides)
         if found is None:
             raise DataError("cannot be compared: no probe has a score on both sides")
-        return found
+        return self._exactly(found)
+
+    def difference(self, measure: str, *, failed_as_zero: bool = False) -> Difference | None:
+        """Return the difference in a measure; None if no probe has it on both sides."""
+        sides = (each.values(measure, failed_as_zero=failed_as_zero) for each in self.sides)
+        return paired_difference(*sides)
+
+    def _exactly(self, difference: Difference, measure: str = "") -> Difference:
+        measure = measure or self.decides
+        return known_exactly({measure: difference}, self.exact)[measure]
 
     @cached_property
     def _asked(self) -> "list[DataFrame]":
@@ -182,33 +169,36 @@ class Comparison:
         """The failures as the decision needs them; None if nothing failed."""
         if not any(each.failed for each in self.failed):
             return None
-        rises, exact = self.failures_rise, KNOWLEDGE in self.exact
         # Arms that cannot vary do not fail by chance.
-        chance = float(not rises) if exact else chance_of_rise(*self._asked)
-        counted = self._primary(failed_as_zero=True)
-        return Failing(chance, counted.estimate if counted and rises else 0.0, exact)
+        exact = self.decides in self.exact
+        chance = float(not self.failures_rise) if exact else chance_of_rise(*self._asked)
+        return Failing(chance, self.cost if self.failures_rise else 0.0, exact)
+
+    @property
+    def cost(self) -> float:
+        """The difference in what decides with failures counted as 0."""
+        counted = self.difference(self.decides, failed_as_zero=True)
+        return counted.estimate if counted else 0.0
 
     @cached_property
-    def facts_kept(self) -> FactsKept | None:
-        """How many facts the states hold, by the word of a reader; None where it is not known.
+    def facts_kept(self) -> Difference | None:
+        """The share of the facts that the states hold; None where it is not known.
 
         Looked up they are only where both arms are known to run without any model: a model may say
         a fact in other words. What a reader found on one side cannot be compared with a look-up.
         """
-        found, read = self._difference(SURVIVAL), [states_read(each.samples) for each in self.sides]
-        if found is None or read[0] != read[1]:
+        found = self.difference(SURVIVAL)
+        if found is None or self.base.read != self.new.read:
             return None
-        if read[0]:
-            return FactsKept(found, read=True)
-        if not all(map(_known_mechanical, self.sides)):
-            return None
-        return FactsKept(known_exactly({SURVIVAL: found}, self.exact)[SURVIVAL], read=False)
+        if self.base.read:
+            return found
+        known = all(side.known_mechanical for side in self.sides)
+        return self._exactly(found, SURVIVAL) if known else None
 
     @cached_property
     def decision(self) -> Decision:
         """The decision on the measure that decides."""
-        facts = self.facts_kept.difference if self.facts_kept else None
-        return decide(self.knowledge, self.margin, self.failing, facts)
+        return decide(self.knowledge, self.margin, self.failing, self.facts_kept)
 
     @cached_property
     def elsewhere(self) -> Decision | None:
@@ -239,7 +229,7 @@ class Comparison:
                 values(with_states(each.samples), KNOWLEDGE)
                 for each in (controls.floor, controls.ceiling)
             )
-            own = values(side.samples, KNOWLEDGE)
+            own = side.values(KNOWLEDGE)
             found = retention(own, floor, ceiling, closest=CLOSEST)
             if found is None or found.probes < MIN_CONTROLLED * len(own.by_item):
                 return None
@@ -266,8 +256,18 @@ class Comparison:
 
     @cached_property
     def same_answers(self) -> int:
-        """How many answers both sides gave, if they are the same ones, byte for byte; else 0."""
-        return _same_answers(self.base, self.new)
+        """How many answers both sides gave, if they are the same ones, byte for byte; else 0.
+
+        Each must come as often on both sides, by its share where one has more epochs. Where
+        anything failed they are not the same.
+        """
+        if not all(side.samples["scored"].all() for side in self.sides):
+            return 0
+        first, second = (
+            samples.groupby(["unit", "probe_id"])["answer"].value_counts(normalize=True)
+            for samples in self._asked
+        )
+        return len(self._asked[0]) if first.to_dict() == second.to_dict() else 0
 
     @cached_property
     def same_states(self) -> bool:
@@ -283,21 +283,17 @@ class Comparison:
         language model would make of what the arms differ in.
         """
         expected = self.same_arm and len(self.mechanical) == 2
-        return not expected and any(map(_stands_in, self.sides)) and self.same_states
+        return not expected and any(side.stood_in for side in self.sides) and self.same_states
 
     @cached_property
     def same_arm(self) -> bool:
         """Whether both sides are runs of one arm."""
         return same_arm(self.base, self.new)
 
-    @cached_property
+    @property
     def mechanical(self) -> list[str]:
         """Labels of the sides whose compressions are all the same."""
-        return [
-            side.label
-            for side in self.sides
-            if same_every_time(side.settings["compressor"], side.settings["compressor model"])
-        ]
+        return [side.label for side in self.sides if side.mechanical]
 
     @cached_property
     def more(self) -> "More | None":
@@ -312,28 +308,44 @@ class Comparison:
     # ----- what says where to look
 
     @cached_property
-    def lines(self) -> list[Line]:
+    def lines(self) -> Lines:
         """The other measures that both sides have; one family of tests."""
-        return self._judged(
-            {("", name): self._difference(name) for name in HEADLINE if name != KNOWLEDGE}
-        )
+        return self._judged({"": self.sides}, [name for name in HEADLINE if name != self.decides])
 
     @cached_property
-    def breakdowns(self) -> dict[str, list[Line]]:
+    def breakdowns(self) -> dict[str, Lines]:
         """The lines of each group of a column, a family of tests each; of two groups or more."""
         found = {}
         for column in BREAKDOWNS:
             cells = [side.samples[column].dropna() for side in self.sides]
             groups = sorted({str(value) for each in cells for value in each})
-            if len(groups) > 1:
-                by_group = {
-                    (group, name): self._difference(name, column=column, group=group)
-                    for group in groups
-                    for name in IN_GROUPS
-                }
-                if lines := self._judged(by_group):
-                    found[column] = lines
+            parts = {
+                group: tuple(
+                    replace(side, samples=side.samples[side.samples[column] == group])
+                    for side in self.sides
+                )
+                for group in groups
+            }
+            if len(groups) > 1 and (lines := self._judged(parts, IN_GROUPS)):
+                found[column] = lines
         return found
+
+    def _judged(self, parts: Mapping[str, Sequence[Arm]], measures: Collection[str]) -> Lines:
+        """Return the verdicts on some measures of some groups, all of them one family of tests."""
+        known = {
+            (group, name): difference
+            for group, sides in parts.items()
+            for name in measures
+            if (difference := paired_difference(*(side.values(name) for side in sides)))
+        }
+        known = known_exactly(known, {key for key in known if key[1] in self.exact})
+        thresholds = {key: threshold_of(key[1], self.margin) for key in known}
+        limits = {
+            key: shown_change(each, key[1]).lstrip("+")
+            for key, each in thresholds.items()
+            if key[1] in SHARES
+        }
+        return judge(known, thresholds, failures_rise=self.failures_rise, limits=limits)
 
     @cached_property
     def facts(self) -> list[FactChange]:
@@ -344,34 +356,6 @@ class Comparison:
     def flips(self) -> list[Flip]:
         """Probes that are missed on one side only."""
         return flips(self.base, self.new)
-
-    def _primary(self, *, failed_as_zero: bool = False) -> Difference | None:
-        difference = self._difference(KNOWLEDGE, failed_as_zero=failed_as_zero)
-        if difference is None:
-            return None
-        return known_exactly({KNOWLEDGE: difference}, self.exact)[KNOWLEDGE]
-
-    def _difference(
-        self, measure: str, *, failed_as_zero: bool = False, column: str = "", group: str = ""
-    ) -> Difference | None:
-        base, new = (
-            values(rows, measure, failed_as_zero=failed_as_zero)
-            for side in self.sides
-            for rows in [side.samples[side.samples[column] == group] if column else side.samples]
-        )
-        return paired_difference(base, new)
-
-    def _judged(self, by_key: Mapping[tuple[str, str], Difference | None]) -> list[Line]:
-        known = {key: each for key, each in by_key.items() if each is not None}
-        known = known_exactly(known, {key for key in known if key[1] in self.exact})
-        thresholds = {key: threshold_of(key[1], self.margin) for key in known}
-        limits = {
-            key: shown_change(each, key[1]).lstrip("+")
-            for key, each in thresholds.items()
-            if key[1] in SHARES
-        }
-        judged = judge(known, thresholds, failures_rise=self.failures_rise, limits=limits)
-        return [Line(measure, each, group) for (group, measure), each in judged.items()]
 
     # ----- in words
 
@@ -397,10 +381,10 @@ class Comparison:
     def _doubt(self) -> str:
         """Return why it is not shown that nothing is lost; empty if it is."""
         if self.ungraded:
-            without = (f"{each.ungraded} of {each.samples}" for each in self.failed)
+            base, new = (f"{each.ungraded} of {each.samples}" for each in self.failed)
             return (
                 "the grader failed on too many answers, or not alike on both sides "
-                f"(base {next(without)}, new {next(without)}), which says nothing of the arms; "
+                f"(base {base}, new {new}), which says nothing of the arms; "
                 "grade them again: inspect score LOG"
             )
         if self.blind:
@@ -432,13 +416,12 @@ class Comparison:
     @property
     def facts_words(self) -> str:
         """How many facts the states hold, in words; empty if it is not known."""
-        if self.facts_kept is None:
+        seen, chance = self.facts_kept, self.decision.p_facts
+        if seen is None:
             return ""
-        seen = self.facts_kept.difference
         base, new = (shown_value(mean, SURVIVAL) for mean in (seen.base, seen.new))
-        chance = self.decision.p_facts
         p_value = "" if chance is None else f", p {shown_p(chance)}"
-        by = "by the reader's word" if self.facts_kept.read else "by look-up"
+        by = "by the reader's word" if self.base.read else "by look-up"
         return f"{base} -> {new} ({shown_change(seen.estimate, SURVIVAL)}{p_value}) {by}"
 
     @property
@@ -490,76 +473,9 @@ def compare(
     """
     differing = check_comparable(base, new, allowed)
     base, new = (replace(side, samples=with_states(side.samples)) for side in (base, new))
-    comparison = Comparison(base, new, controls, differing, margin)
+    comparison = Comparison(base, new, margin, controls=controls, allowed=differing)
     _ = comparison.knowledge  # raises where there is nothing to compare
     return comparison
-
-
-# ----- what can be random
-
-
-def _exact_measures(side: Arm) -> frozenset[str]:
-    """Return the measures on which a side cannot vary."""
-    compressor, compressed_by = side.settings["compressor"], side.settings["compressor model"]
-    # Only the compressor can vary then; a user's own is judged by its results: every conversation
-    # was compressed several times, always to the same scores, and without a model call. What the
-    # embedded model makes of another prompt is no finding.
-    samples = side.samples
-    read = states_read(samples)
-    only_ours = not read and all(map(embedded, (compressed_by, side.model, *side.graders)))
-    if only_ours and not samples["failure"].astype(bool).any() and not _called_a_model(side):
-        runs = samples["log_path"].astype(str) + " " + samples["state"].astype(str)
-        by_probe = samples.groupby(["unit", "probe_id"])[list(HEADLINE)]
-        apart = (by_probe.max() - by_probe.min()).to_numpy(na_value=0.0)
-        if runs.groupby(samples["unit"]).nunique().min() > 1 and not apart.any():
-            return frozenset(HEADLINE)
-    return exact_of(compressor, compressed_by, side.model, side.graders, read=read)
-
-
-def no_language_model(side: Arm) -> bool:
-    """Return whether an arm is known to have been run without any language model."""
-    return len(_exact_measures(side)) == len(HEADLINE)
-
-
-def _called_a_model(side: Arm) -> bool:
-    return bool(side.samples["compress_calls"].sum() > 0)
-
-
-def _stands_in(side: Arm) -> bool:
-    """Return whether the embedded model compressed instead of a language model."""
-    return _called_a_model(side) and embedded(side.settings["compressor model"])
-
-
-def _known_mechanical(side: Arm) -> bool:
-    """Return whether no model, of a vendor either, wrote a side's states, as far as is known."""
-    compressor = side.settings["compressor"]
-    return (
-        same_every_time(compressor, side.settings["compressor model"])
-        and not _called_a_model(side)
-        and compressor.removesuffix(SUFFIX) != "recorded"
-    )
-
-
-def _same_answers(base: Arm, new: Arm) -> int:
-    """Return how many answers both sides gave, if they are the same ones; else 0.
-
-    Counted are the probes that both were asked. Each answer must come as often on both sides, by
-    its share where one has more epochs. Where anything failed they are not the same.
-    """
-    first, second = (side.samples for side in (base, new))
-    if not (first["scored"].all() and second["scored"].all()):
-        return 0
-    answers = [
-        {
-            key: rows["answer"].astype(str).value_counts(normalize=True).to_dict()
-            for key, rows in frame.groupby(["unit", "probe_id"])[["answer"]]
-        }
-        for frame in (first, second)
-    ]
-    shared = answers[0].keys() & answers[1].keys()
-    if any(answers[0][key] != answers[1][key] for key in shared):
-        return 0
-    return sum(key in shared for key in zip(first["unit"], first["probe_id"], strict=True))
 
 
 def _states_by_unit(side: Arm) -> dict[str, dict[str, float]]:

@@ -15,9 +15,18 @@ from compression_eval.analysis.arms import (
     made_of,
 )
 from compression_eval.analysis.columns import CRITERIA, FACTS, SAMPLE_COLUMNS
-from compression_eval.analysis.comparison.measures import states_read
+from compression_eval.analysis.comparison.measures import (
+    HEADLINE,
+    embedded,
+    exact_of,
+    same_every_time,
+    states_read,
+    values,
+)
 from compression_eval.analysis.frames import read_rows, unfold_criteria, unfold_facts
 from compression_eval.analysis.logs import Log, find_logs, local_path, one_per_run
+from compression_eval.analysis.statistics.intervals import ArmValues
+from compression_eval.compressors.names import SUFFIX
 from compression_eval.errors import DataError
 from compression_eval.fixtures.digests import shown
 from compression_eval.text.printable import printable
@@ -70,9 +79,13 @@ class Arm:
     """``base`` or ``new``; of a control its strategy."""
     name: str
     """The arm's name in tables."""
-    logs: tuple[Log, ...]
+    logs: Sequence[Log]
     samples: "DataFrame"
     """As from `samples_frame`, one row per sample and epoch, with what is folded into a cell."""
+
+    def values(self, measure: str, *, failed_as_zero: bool = False) -> ArmValues:
+        """Return the values of a measure: see `measures.values`."""
+        return values(self.samples, measure, failed_as_zero=failed_as_zero)
 
     @cached_property
     def facts(self) -> "DataFrame":
@@ -129,11 +142,59 @@ class Arm:
         """Whether a model judged its own answers."""
         return any(mark is True for mark in self.samples["self_graded"])
 
+    # ----- what can be random
+
+    @cached_property
+    def read(self) -> bool:
+        """Whether a language model read which facts the states hold."""
+        return states_read(self.samples)
+
+    @property
+    def _called_a_model(self) -> bool:
+        return bool(self.samples["compress_calls"].sum() > 0)
+
+    @property
+    def mechanical(self) -> bool:
+        """Whether its compressions of one history are all the same."""
+        return same_every_time(self.settings["compressor"], self.settings["compressor model"])
+
+    @property
+    def known_mechanical(self) -> bool:
+        """Whether no model, of a vendor either, wrote its states, as far as is known."""
+        recorded = self.settings["compressor"].removesuffix(SUFFIX) == "recorded"
+        return self.mechanical and not self._called_a_model and not recorded
+
+    @property
+    def stood_in(self) -> bool:
+        """Whether the embedded model compressed instead of a language model."""
+        return self._called_a_model and embedded(self.settings["compressor model"])
+
+    @cached_property
+    def exact(self) -> frozenset[str]:
+        """The measures on which it cannot vary."""
+        compressor, compressed_by = self.settings["compressor"], self.settings["compressor model"]
+        # Only the compressor can vary then; a user's own is judged by its results: every
+        # conversation was compressed several times, always to the same scores, and without a model
+        # call. What the embedded model makes of another prompt is no finding.
+        samples, models = self.samples, (compressed_by, self.model, *self.graders)
+        only_ours = not self.read and all(map(embedded, models))
+        if only_ours and not samples["failure"].astype(bool).any() and not self._called_a_model:
+            runs = samples["log_path"].astype(str) + " " + samples["state"].astype(str)
+            by_probe = samples.groupby(["unit", "probe_id"])[list(HEADLINE)]
+            apart = (by_probe.max() - by_probe.min()).to_numpy(na_value=0.0)
+            if runs.groupby(samples["unit"]).nunique().min() > 1 and not apart.any():
+                return frozenset(HEADLINE)
+        return exact_of(compressor, compressed_by, self.model, self.graders, read=self.read)
+
+    @property
+    def no_language_model(self) -> bool:
+        """Whether it is known to have been run without any language model."""
+        return len(self.exact) == len(HEADLINE)
+
 
 def read_arm(label: str, name: str, logs: Sequence[Log]) -> Arm:
     """Read an arm's logs at once, since opening them takes the time."""
-    samples = read_rows(logs, (*SAMPLE_COLUMNS, FACTS, CRITERIA), arm=name)
-    return Arm(label, name, tuple(logs), samples)
+    return Arm(label, name, logs, read_rows(logs, (*SAMPLE_COLUMNS, FACTS, CRITERIA), arm=name))
 
 
 def load_sides(
@@ -213,11 +274,12 @@ def one_name(arms: Sequence[str], wanted: str | None, label: str) -> str:
     return parts[0]
 
 
-def differences(base: Arm, new: Arm) -> list[tuple[str, str, str]]:
-    """Return in what two arms differ: name, value of base, value of new.
+Change = tuple[str, str, str]
+"""What differs, its value in base, and that in new."""
 
-    These are settings, and digests of the code and the texts of one strategy.
-    """
+
+def differences(base: Arm, new: Arm) -> list[Change]:
+    """Return in what two arms differ: settings, and digests of code and texts of one strategy."""
     edited = [name for name in (SOURCE, TEXTS) if name in base.made_of and name in new.made_of]
     first, second = (
         side.settings | {name: side.made_of[name] for name in edited} for side in (base, new)
@@ -239,13 +301,10 @@ def same_arm(base: Arm, new: Arm) -> bool:
     return TEXTS in shared and all(base.made_of[name] == new.made_of[name] for name in shared)
 
 
-def tools_changed(base: Arm, new: Arm) -> list[tuple[str, str, str]]:
+def tools_changed(base: Arm, new: Arm) -> list[Change]:
     """Return the packages of which two sides were made with other versions, and these."""
-    return [
-        (name, old, new.tools[name])
-        for name, old in base.tools.items()
-        if old and new.tools[name] and old != new.tools[name]
-    ]
+    both = [(name, old, new.tools[name]) for name, old in base.tools.items()]
+    return [(name, old, now) for name, old, now in both if old and now and old != now]
 
 
 # ----- what must match
@@ -261,11 +320,11 @@ def check_comparable(base: Arm, new: Arm, allowed: Collection[str]) -> dict[str,
         {str((log.header.eval.metadata or {}).get("min_removed", "-")) for log in side.logs}
         for side in (base, new)
     ]
-    read = (states_read(side.samples) for side in (base, new))
+    read = ({"read by a model" if side.read else "looked up"} for side in (base, new))
     details = _differing(base, new, "fixture", both_whole=True) | {
         "unfinished": _unfinished(base, new),
         "min_removed": _two(*gates),
-        "state_facts": _two(*({"read by a model" if r else "looked up"} for r in read)),
+        "state_facts": _two(*read),
     }
     obstacles = {name: details[name] for name in CONDITIONS if details[name]}
     if refused := [name for name in obstacles if name not in allowed]:
@@ -278,12 +337,7 @@ def check_comparable(base: Arm, new: Arm, allowed: Collection[str]) -> dict[str,
 
 
 def unfit_controls(side: Arm, control: Arm) -> str:
-    """Return in what a control does not fit a side; empty if it does.
-
-    Args:
-        side: The side.
-        control: A control, which may have more fixtures and probes.
-    """
+    """Return in what a control does not fit a side; it may have more fixtures and probes."""
     readers = [{answered_by(log) for log in each.logs} for each in (side, control)]
     details = {
         "unfinished": _unfinished(control),
@@ -319,8 +373,11 @@ def _differing(base: Arm, new: Arm, unit: str, *, both_whole: bool) -> dict[str,
         "release": _two(base.releases, new.releases, names=names),
         "fixtures": _sets_differ(both, [unit], "fixture_digest", "fixture", whole),
         "probes": _sets_differ(asked, ["unit", "probe_id"], "probe_digest", "probe", whole),
-        **{name: _per_unit(base, new, column) for name, column in _BY_COLUMN.items()},
     }
+    for name, column in _BY_COLUMN.items():
+        first, second = (_values(samples, ["unit"], column) for samples in both)
+        changed = _changed(first, second)
+        details[name] = _two(first[changed[0]], second[changed[0]], names=names) if changed else ""
     return details | {"grader": details["grader"] or graders}
 
 
@@ -333,12 +390,12 @@ def _unfinished(*sides: Arm) -> str:
     )
 
 
+_Said = dict[tuple[str, ...], set[str]]
+"""What a column says under each key; nothing where no sample got as far."""
+
+
 def _sets_differ(
-    both: "Sequence[DataFrame]",
-    keys: Sequence[str],
-    column: str,
-    noun: str,
-    whole: Sequence[str],
+    both: "Sequence[DataFrame]", keys: list[str], column: str, noun: str, whole: Sequence[str]
 ) -> str:
     """Compare which things two sides have, and their digests.
 
@@ -351,16 +408,16 @@ def _sets_differ(
     """
     first, second = (_values(samples, keys, column) for samples in both)
     only = (first.keys() - second.keys(), second.keys() - first.keys())
-    changed = [
-        key
-        for key in first.keys() & second.keys()
-        if first[key] and second[key] and first[key] != second[key]
-    ]
     parts = [
         *(_named(f"only in {label}: {noun}", own) for label, own in zip(whole, only, strict=False)),
-        _named(f"changed: {noun}", changed),
+        _named(f"changed: {noun}", _changed(first, second)),
     ]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(filter(None, parts))
+
+
+def _changed(first: _Said, second: _Said) -> list[tuple[str, ...]]:
+    shared = sorted(first.keys() & second.keys())
+    return [key for key in shared if first[key] and second[key] and first[key] != second[key]]
 
 
 def _named(what: str, keys: Iterable[tuple[str, ...]]) -> str:
@@ -371,27 +428,15 @@ def _named(what: str, keys: Iterable[tuple[str, ...]]) -> str:
     return f"{what} {', '.join(names[:MAX_NAMED])}{more}"
 
 
-def _per_unit(base: Arm, new: Arm, column: str) -> str:
-    """Compare what two sides say about the conversations that both have."""
-    first, second = (_values(side.samples, ["unit"], column) for side in (base, new))
-    for unit in sorted(first.keys() & second.keys()):
-        if first[unit] and second[unit] and first[unit] != second[unit]:
-            return _two(first[unit], second[unit], names=(base.label, new.label))
-    return ""
-
-
-def _values(
-    samples: "DataFrame", keys: Sequence[str], column: str
-) -> dict[tuple[str, ...], set[str]]:
-    """Return what a column says under each key; nothing where no sample got as far."""
-    by_key: dict[tuple[str, ...], set[str]] = {}
+def _values(samples: "DataFrame", keys: list[str], column: str) -> _Said:
+    by_key: _Said = {}
     rows = samples[[*keys, column]].drop_duplicates()
     for *key, value in rows.itertuples(index=False, name=None):
-        values = by_key.setdefault(tuple(map(str, key)), set())
+        said = by_key.setdefault(tuple(map(str, key)), set())
         if value is not None and value == value:  # noqa: PLR0124  (NaN is not itself)
             text = str(value)
             is_digest = len(text) == 64 and not set(text) - set("0123456789abcdef")
-            values.add(shown(text) if is_digest else text)
+            said.add(shown(text) if is_digest else text)
     return by_key
 
 

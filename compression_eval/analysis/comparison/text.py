@@ -12,8 +12,7 @@ from compression_eval.analysis.comparison.compare import (
     BREAKDOWNS,
     EXIT_CODES,
     Comparison,
-    Line,
-    no_language_model,
+    Lines,
 )
 from compression_eval.analysis.comparison.controls import command_for
 from compression_eval.analysis.comparison.measures import (
@@ -26,9 +25,10 @@ from compression_eval.analysis.comparison.measures import (
     states_in,
     threshold_of,
 )
-from compression_eval.analysis.comparison.sides import Arm, differences, tools_changed
+from compression_eval.analysis.comparison.sides import Arm, Change, differences, tools_changed
 from compression_eval.analysis.facts import SPENDING_NOTE, Spent, spending, spending_table
-from compression_eval.analysis.statistics.intervals import Difference, Spread
+from compression_eval.analysis.statistics.intervals import Difference
+from compression_eval.analysis.statistics.significance import Judged
 from compression_eval.fixtures.digests import digest, shown
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.grading import rubric
@@ -78,7 +78,6 @@ def page(comparison: Comparison, *, gate: bool = False) -> list[Section]:
 def _decision(comparison: Comparison) -> Iterator[str]:
     """Yield the outcome, and the figures behind it."""
     seen, by, margin = comparison.knowledge, comparison.decision, comparison.margin
-    here, elsewhere = (shown_interval(s, seen.estimate, KNOWLEDGE) for s in _spreads_of(seen))
     yield ": ".join(comparison.outcome)
     base, new = (shown_value(mean, KNOWLEDGE) for mean in (seen.base, seen.new))
     means = f"knowledge (0 to 5): {base} -> {new}"
@@ -87,7 +86,11 @@ def _decision(comparison: Comparison) -> Iterator[str]:
         f"{means}, {shown_change(seen.estimate, KNOWLEDGE, margin)}{_p(by.p_value)}; a loss of "
         f"{margin:.2f} or more is {ruled_out}ruled out{_p(by.p_margin)}"
     )
-    here, elsewhere = (_NO_INTERVAL.get(shown, shown) for shown in (here, elsewhere))
+    here, elsewhere = (
+        _NO_INTERVAL.get(shown, shown)
+        for spread in (seen.here, seen.elsewhere)
+        for shown in [shown_interval(spread, seen.estimate, KNOWLEDGE)]
+    )
     yield f"95 % interval {_HERE}: {here}; {_ELSEWHERE}: {elsewhere}"
     if comparison.elsewhere is not None and not comparison.same_answers:
         verdict = comparison.elsewhere.verdict
@@ -103,7 +106,7 @@ def _decision(comparison: Comparison) -> Iterator[str]:
         yield f"failed: base {base}; new {new}{chance}"
     if comparison.base.graders != comparison.new.graders:
         yield "WARNING the graders of base and new differ; grade both alike: inspect score LOG"
-    if all(map(no_language_model, comparison.sides)):
+    if all(side.no_language_model for side in comparison.sides):
         yield "no language model was involved: a regression check, not what an agent would know"
     if tools := tools_changed(*comparison.sides):
         listed = ", ".join(f"{name} ({old} -> {now})" for name, old, now in tools)
@@ -126,10 +129,6 @@ def _beside(comparison: Comparison) -> Iterator[str]:
 
 def _p(chance: float | None) -> str:
     return "" if chance is None else f", p {shown_p(chance)}"
-
-
-def _spreads_of(seen: Difference) -> tuple[Spread | None, Spread | None]:
-    return seen.here, seen.elsewhere
 
 
 def _what_would_tell(comparison: Comparison) -> str:
@@ -195,7 +194,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         ]
         prompts = "what decides the results beside the settings (prompts, code, fixtures)"
         yield f"the arms differ in: {', '.join(changed) or prompts}"
-    silent = [side.label for side in sides if no_language_model(side)]
+    silent = [side.label for side in sides if side.no_language_model]
     if len(silent) == 1:
         yield f"no language model was involved: {silent[0]}"
     if len(silent) == 2:
@@ -223,19 +222,18 @@ def _short(side: Arm, name: str, text: str) -> str:
     return file or (text if len(text) <= MAX_SETTING else f"{shown(digest(text))}…")
 
 
-def _line_cells(line: Line, threshold: float) -> list[str]:
+def _line_cells(measure: str, judged: Judged, threshold: float) -> list[str]:
     """Return base, new, change, both intervals, p and verdict of a line, all of them short."""
-    difference, name, judged = line.difference, line.measure, line.judged
-    counts = threshold_of(name, threshold)
-    limit = shown_change(counts, name).lstrip("+")
+    seen, counts = judged.difference, threshold_of(measure, threshold)
+    limit = shown_change(counts, measure).lstrip("+")
     told = judged.verdict.partition(",")[0]
     if judged.extent == "less than the margin" and told in ("better", "worse"):
         told += f" <{limit}"
     return [
-        shown_value(difference.base, name),
-        shown_value(difference.new, name),
-        shown_change(difference.estimate, name, counts),
-        *(shown_interval(spread, difference.estimate, name) for spread in _spreads_of(difference)),
+        shown_value(seen.base, measure),
+        shown_value(seen.new, measure),
+        shown_change(seen.estimate, measure, counts),
+        *(shown_interval(spread, seen.estimate, measure) for spread in (seen.here, seen.elsewhere)),
         shown_p(judged.p_value),
         {"no change": f"within {limit}", "cannot tell": "unclear"}.get(told, told),
     ]
@@ -245,7 +243,8 @@ def _details(comparison: Comparison) -> Iterator[Section]:
     """Yield everything beside the decision."""
     threshold = comparison.margin
     rows = [
-        [measure_name(line.measure), *_line_cells(line, threshold)] for line in comparison.lines
+        [measure_name(measure), *_line_cells(measure, judged, threshold)]
+        for (_, measure), judged in comparison.lines.items()
     ]
     title = "Other measures (exploratory: say where to look, decide nothing)"
     yield Section(title, [Table(["", *_LINE_HEADS], rows, texts=(len(_LINE_HEADS),))])
@@ -258,9 +257,9 @@ def _details(comparison: Comparison) -> Iterator[Section]:
     heads = ["", "", *_LINE_HEADS[:4], _LINE_HEADS[-1]]
     for column, lines in comparison.breakdowns.items():
         rows = []
-        for line in lines:
-            cells = _line_cells(line, threshold)
-            rows.append([line.group, measure_name(line.measure), *cells[:4], cells[-1]])
+        for (group, measure), judged in lines.items():
+            cells = _line_cells(measure, judged, threshold)
+            rows.append([group, measure_name(measure), *cells[:4], cells[-1]])
         title = f"By {BREAKDOWNS[column]} (exploratory: says where to look, decides nothing)"
         yield Section(title, [Table(heads, rows, names=2, texts=(len(heads) - 1,))])
     if one := read_on_one_side(*comparison.sides):
@@ -384,8 +383,8 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
             "p_fails_more": by.p_failing,
             "facts_in_states": comparison.facts_kept
             and {
-                **_difference_data(comparison.facts_kept.difference),
-                "by": "reader" if comparison.facts_kept.read else "look-up",
+                **_difference_data(comparison.facts_kept),
+                "by": "reader" if comparison.base.read else "look-up",
                 "p": by.p_facts,
                 "lost": by.facts_lost,
             },
@@ -408,15 +407,14 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
         "new": _side_data(comparison.new, comparison.failed[1]),
         "settings_changed": _changes(differences(*comparison.sides)),
         "versions_changed": _changes(tools_changed(*comparison.sides)),
-        "other_measures": [_line_data(line) for line in comparison.lines],
+        "other_measures": _lines_data(comparison.lines),
         "formula": FORMULA,
     }
     if not gate:
         data |= {
             "retention": [asdict(each) for each in comparison.retention or ()] or None,
             "exploratory": {
-                column: [_line_data(line) for line in lines]
-                for column, lines in comparison.breakdowns.items()
+                column: _lines_data(lines) for column, lines in comparison.breakdowns.items()
             },
             "facts": [asdict(change) for change in comparison.facts],
             "flips": [asdict(flip) | {"missed_now": flip.missed_now} for flip in comparison.flips],
@@ -429,12 +427,13 @@ def as_json(comparison: Comparison, *, gate: bool = False) -> str:
     return versioned_json(data)
 
 
-def _changes(of: Sequence[tuple[str, str, str]]) -> list[dict[str, str]]:
+def _changes(of: Sequence[Change]) -> list[dict[str, str]]:
     return [{"name": name, "base": old, "new": new} for name, old, new in of]
 
 
 def _difference_data(difference: Difference) -> dict[str, Any]:
-    here, elsewhere = (s and s.interval(difference.estimate) for s in _spreads_of(difference))
+    spreads = (difference.here, difference.elsewhere)
+    here, elsewhere = (each and each.interval(difference.estimate) for each in spreads)
     return {
         "base": difference.base,
         "new": difference.new,
@@ -447,16 +446,19 @@ def _difference_data(difference: Difference) -> dict[str, Any]:
     }
 
 
-def _line_data(line: Line) -> dict[str, Any]:
-    return {
-        **({"group": line.group} if line.group else {}),
-        "measure": line.measure,
-        **_difference_data(line.difference),
-        "p_adjusted": line.judged.p_value,
-        "verdict": line.judged.verdict,
-        "extent": line.judged.extent,
-        "why": line.judged.why,
-    }
+def _lines_data(lines: Lines) -> list[dict[str, Any]]:
+    return [
+        {
+            **({"group": group} if group else {}),
+            "measure": measure,
+            **_difference_data(judged.difference),
+            "p_adjusted": judged.p_value,
+            "verdict": judged.verdict,
+            "extent": judged.extent,
+            "why": judged.why,
+        }
+        for (group, measure), judged in lines.items()
+    ]
 
 
 def _side_data(side: Arm, failed: Failures) -> dict[str, Any]:
@@ -485,11 +487,10 @@ def as_junit(comparison: Comparison) -> str:
     outcome, why = comparison.outcome
     tag = {"regression": "failure", "cannot tell": "error"}.get(outcome, "")
     cases = [_case("outcome", tag, f"{outcome}: {why}")]
-    for line in comparison.lines:
-        base, new, change, *_ = _line_cells(line, comparison.margin)
-        tag = "skipped" if line.judged.verdict == "cannot tell" else ""
-        summary = f"{base} -> {new} ({change}): {line.judged.why}"
-        cases.append(_case(line.measure, tag, summary))
+    for (_, measure), judged in comparison.lines.items():
+        base, new, change, *_ = _line_cells(measure, judged, comparison.margin)
+        tag = "skipped" if judged.verdict == "cannot tell" else ""
+        cases.append(_case(measure, tag, f"{base} -> {new} ({change}): {judged.why}"))
     return _junit(cases, as_text(page(comparison, gate=True)))
 
 

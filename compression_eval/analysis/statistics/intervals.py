@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import covariance, fmean, stdev, variance
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 LEVEL = 0.95
 
@@ -254,21 +254,10 @@ def between_states(arms: Sequence[ArmValues]) -> Spread | None:
     total = sum(variance for variance, _ in terms)
     if total < _ROUNDING**2:
         return Spread(0.0, min(arm.states for arm in arms) - 1)
-    corrected = sum(variance**2 / (free + 2) for variance, free in terms)
     freedoms = [free for _, free in terms]
-    freedom = float(satterthwaite(total, corrected))
+    # The twos undo the bias that comes from the squares being estimated as well.
+    freedom = total**2 / sum(variance**2 / (free + 2) for variance, free in terms) - 2
     return Spread(math.sqrt(total), min(max(freedom, min(freedoms)), sum(freedoms)))
-
-
-def satterthwaite(total: Any, corrected: Any) -> Any:
-    """Return the degrees of freedom of a sum of estimated variances.
-
-    Args:
-        total: The sum; a number or an array of them.
-        corrected: Sum of each variance's square over its own degrees of freedom plus two, which
-            undoes the bias that comes from the squares being estimated as well.
-    """
-    return total**2 / corrected - 2
 
 
 def _contributions(arm: ArmValues) -> list[list[float]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from compression_eval.analysis.statistics.intervals import LEVEL, Difference, satterthwaite
+from compression_eval.analysis.statistics.intervals import LEVEL, Difference
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -175,5 +175,6 @@ def _spreads_seen(groups: int, free: int) -> "tuple[NDArray[float64], NDArray[fl
     generator = numpy.random.default_rng(1908)
     variances = generator.chisquare(free, size=(_DRAWS, groups)) / free / groups
     total = variances.sum(axis=1)
-    freedoms = satterthwaite(total, (variances**2).sum(axis=1) / (free + 2))
+    # As `intervals.between_states` estimates them.
+    freedoms = total**2 / ((variances**2).sum(axis=1) / (free + 2)) - 2
     return numpy.sqrt(total), freedoms.clip(free, groups * free)

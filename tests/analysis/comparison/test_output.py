@@ -170,20 +170,14 @@ def test_junit_has_a_case_for_every_measure(good: EvalLog, bad: EvalLog, tmp_pat
     assert unclear.get("message") == said
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [(("--to", "a\x1b.eval"), "no such file or folder"), (("--out", "no/x"), "no such folder")],
-)
-def test_junit_says_why_nothing_was_compared(
-    wrong: tuple[str, str], said: str, good: EvalLog, tmp_path: Path
-) -> None:
-    out, (option, place) = tmp_path / "compare.xml", wrong
-    done = compared(good.location, "--to", good.location, option, tmp_path / place, "--junit", out)
+def test_junit_says_why_nothing_was_compared(good: EvalLog, tmp_path: Path) -> None:
+    out, missing = tmp_path / "compare.xml", tmp_path / "no" / "x"
+    done = compared(good.location, "--to", good.location, "--out", missing, "--junit", out)
     assert done.exit_code == 2
     (case,) = fromstring(out.read_text("utf-8")).iter("testcase")  # noqa: S314
     error = case.find("error")
     assert error is not None
-    assert said in str(error.get("message"))
+    assert "no such folder" in str(error.get("message"))
 
 
 def test_mechanical_arms_need_no_epochs(tmp_path: Path) -> None:
@@ -225,12 +219,3 @@ def test_cuts_under_one_mean_are_pointed_out(tmp_path: Path) -> None:
     text = compared(base, "--to", new).stdout
     for side in ("base", "new"):
         assert f"WARNING: {side} mixes cuts of tiny; their probes are averaged" in text
-
-
-def test_a_place_that_cannot_be_written_to(good: EvalLog, again: EvalLog, tmp_path: Path) -> None:
-    for out, why in ((tmp_path, "is a folder"), (tmp_path / "no" / "x.md", "no such folder")):
-        for option in ("--out", "--junit"):
-            done = compared(good.location, "--to", again.location, option, out)
-            assert (done.exit_code, done.stdout) == (2, "")
-            assert why in done.stderr
-    assert not list(tmp_path.iterdir())
