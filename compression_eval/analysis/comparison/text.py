@@ -116,8 +116,9 @@ def _decision(comparison: Comparison) -> Iterator[str]:
 def _beside(comparison: Comparison) -> Iterator[str]:
     """Yield how many facts the states hold, and what the reader answers from the controls."""
     if comparison.facts_kept is None:
-        one = read_on_one_side(*comparison.sides)
-        why = f"a reader looked for them only in {one}" if one else "no reader looked for them"
+        read = [side.label for side in comparison.sides if side.read]
+        one = len(read) == 1
+        why = f"a reader looked for them only in {read[0]}" if one else "no reader looked for them"
         yield f"facts in the states: not known, since {why} (state_facts=reader)"
     elif not comparison.decision.facts_lost:
         yield f"facts in the states: {comparison.facts_words}"
