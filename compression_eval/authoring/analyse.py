@@ -55,12 +55,10 @@ class ProbeFigures:
     """Answers that were not given or not looked into, of all arms."""
     answered: float | None
     """Mean share over these arms, every arm with the same weight."""
-    answered_with_controls: float | None
     answered_by_full: float | None
     answered_by_none: float | None
     knowledge: float | None
     """Mean over these arms, 0 to 5; where it was graded."""
-    knowledge_with_controls: float | None
     states: int
     """Different outcomes of these arms in which other probes were answered too."""
     discrimination: float | None
@@ -80,26 +78,12 @@ class ItemAnalysis:
     probes: list[ProbeFigures]
 
     @property
-    def judged(self) -> list[ProbeFigures]:
-        """The probes that enough arms answered to say whether they are dead."""
-        return [each for each in self.probes if each.arms >= MIN_ARMS]
-
-    def as_data(self) -> dict[str, Any]:
-        """Return everything, as the JSON file holds it."""
-        dead = [each.dead for each in self.judged if each.dead]
-        return {
-            "arms": self.arms,
-            "controls": self.controls,
-            "min_arms": MIN_ARMS,
-            "min_states": MIN_STATES,
-            "dead": {
-                "probes": len(self.judged),
-                "everyone": dead.count("everyone"),
-                "no_one": dead.count("no one"),
-                "share": len(dead) / len(self.judged) if self.judged else None,
-            },
-            "probes": [asdict(each) for each in self.probes],
-        }
+    def dead(self) -> dict[str, Any]:
+        """How many of the probes that enough arms answered are dead."""
+        judged = [each.dead for each in self.probes if each.arms >= MIN_ARMS]
+        everyone, no_one = judged.count("everyone"), judged.count("no one")
+        share = (everyone + no_one) / len(judged) if judged else None
+        return {"probes": len(judged), "everyone": everyone, "no_one": no_one, "share": share}
 
 
 def item_analysis(paths: Sequence[str]) -> ItemAnalysis:
@@ -187,11 +171,9 @@ def _probe_figures(
         arms=arms,
         missing=int(rows[_SHARE].isna().sum()),
         answered=_mean(tested, _SHARE),
-        answered_with_controls=_mean(rows, _SHARE),
         answered_by_full=full,
         answered_by_none=none,
         knowledge=_mean(tested, KNOWLEDGE),
-        knowledge_with_controls=_mean(rows, KNOWLEDGE),
         states=states,
         discrimination=discrimination,
         dead=dead,
@@ -238,12 +220,11 @@ def page(analysis: ItemAnalysis) -> list[Section]:
 
 def _probes(probes: Sequence[ProbeFigures]) -> list[Table | Sequence[str]]:
     """Return the table of some probes, and what is to be said of them, with their names."""
-    heads = ("probe", "answered", "(all)", "full", "none", "knowledge", "item-rest")
+    heads = ("probe", "answered", "full", "none", "knowledge", "item-rest")
     rows = [
         (
             each.probe,
             _shown(each.answered, ".0%"),
-            f"({_shown(each.answered_with_controls, '.0%')})",
             _shown(each.answered_by_full, ".0%"),
             _shown(each.answered_by_none, ".0%"),
             _shown(each.knowledge, ".2f"),
@@ -272,16 +253,16 @@ def _probes(probes: Sequence[ProbeFigures]) -> list[Table | Sequence[str]]:
 
 
 def _together(analysis: ItemAnalysis) -> Iterator[str]:
-    judged, counts = analysis.judged, analysis.as_data()["dead"]
-    if judged:
+    counts = analysis.dead
+    if judged := counts["probes"]:
         yield (
-            f"dead on these arms: {counts['everyone'] + counts['no_one']} of {len(judged)} probes "
+            f"dead on these arms: {counts['everyone'] + counts['no_one']} of {judged} probes "
             f"({counts['share']:.0%}); {counts['everyone']} that every state of every arm answers "
             f"in full, {counts['no_one']} of which none answers any fact"
         )
-    if left := len(analysis.probes) - len(judged):
+    if left := len(analysis.probes) - judged:
         yield f"answered by fewer than {MIN_ARMS} arms, too few to call any dead: {left} probes"
-    yield "answered: mean share of its facts over the arms; (all): with full and none as two more"
+    yield "answered: mean share of its facts over the arms, without full and none"
     yield (
         "item-rest: correlation of that share with the mean of the other probes of the "
         f"conversation, over different states (at least {MIN_STATES}, of {MIN_ARMS} arms)"
@@ -312,5 +293,7 @@ def analyse_command(logs: tuple[str, ...], json_file: Path | None) -> None:
     """
     analysis = item_analysis(logs)
     if json_file:
-        write_whole(json_file, versioned_json(analysis.as_data()))
+        limits = {"min_arms": MIN_ARMS, "min_states": MIN_STATES}
+        data = {**asdict(analysis), **limits, "dead": analysis.dead}
+        write_whole(json_file, versioned_json(data))
     click.echo(as_text(page(analysis)), nl=False)

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import anyio
 from inspect_ai.model import (
@@ -36,7 +36,7 @@ from inspect_ai.model import (
     ResponseSchema,
 )
 from inspect_ai.util import JSONSchema
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from compression_eval.authoring.check import BY_MODEL, duplicate, faults, tells_by_spelling
 from compression_eval.authoring.history import (
@@ -52,7 +52,7 @@ from compression_eval.authoring.history import (
 from compression_eval.authoring.mechanical import wording
 from compression_eval.errors import one_line, shorten
 from compression_eval.fixtures.banks import AnswerKey, ExpectedFact, Probe, ProbeType
-from compression_eval.fixtures.models import BROKEN_TEXT, Message, broken_text
+from compression_eval.fixtures.models import BROKEN_TEXT, NonEmpty, broken_text
 from compression_eval.fixtures.tokens import text_counter
 from compression_eval.grading.asking import list_schema, object_schema, objects_with
 from compression_eval.inspect_models import cut_off, refused, said
@@ -98,30 +98,49 @@ class ReplyError(ValueError):
     """A reply without anything that can be read; the text is fit to be told to the model."""
 
 
+def _filled(values: list[str]) -> list[str]:
+    return [value.strip() for value in values if value.strip()]
+
+
+Texts = Annotated[list[str], Field(max_length=20), AfterValidator(_filled)]
+
+
 class Need(BaseModel):
     """Something that whoever goes on has to know, as a model gives it."""
 
-    id: str = Field(min_length=1)
+    id: NonEmpty
     kind: NeedKind
-    what: str = Field(min_length=1)
+    what: NonEmpty
 
 
 class ProposedFact(BaseModel):
     """A fact as a model gives it."""
 
     by: Literal["spelling", "meaning"]
-    fact: str = Field(min_length=1)
-    any_of: list[str] = Field(default_factory=list, max_length=20)
-    superseded: list[str] = Field(default_factory=list, max_length=20)
+    fact: NonEmpty
+    any_of: Texts = []
+    superseded: Texts = []
     evidence: list[int] = Field(min_length=1, max_length=50)
 
     def expected(self) -> ExpectedFact:
         """Return it as a fact of a bank."""
         meant = self.by == "meaning"
-        forms = [] if meant else _filled(self.any_of)
         text = self.fact.strip() or self.fact
-        found = fact(text, self.evidence, forms, _filled(self.superseded))
+        found = fact(text, self.evidence, [] if meant else self.any_of, self.superseded)
         return found.model_copy(update={"derived": True}) if meant else found
+
+    def loose(self) -> Iterator[str]:
+        """Yield the keys that would be looked up and that a wrong answer may well have, too."""
+        looked_up = {"superseded": self.superseded}
+        if self.by == "spelling":
+            looked_up |= {"fact": [self.fact], "any_of": self.any_of}
+        for name, texts in looked_up.items():
+            for text in itertools.filterfalse(tells_by_spelling, texts):
+                yield (
+                    f"{name}: {shorten(text)} is plain words, which wrong answers have too: what "
+                    "is looked up holds a digit, a sign as code has it, or a capital inside; say "
+                    "anything else in a sentence, by meaning"
+                )
 
 
 class Proposal(BaseModel):
@@ -129,20 +148,19 @@ class Proposal(BaseModel):
 
     need: str
     type: ProbeType
-    question: str = Field(min_length=1)
+    question: NonEmpty
     facts: list[ProposedFact] = Field(min_length=1, max_length=2)
-    reference_answer: str = Field(min_length=1)
-    reasons: list[str] = Field(default_factory=list, max_length=20)
-    open_tasks: list[str] = Field(default_factory=list, max_length=20)
+    reference_answer: NonEmpty
+    reasons: Texts = []
+    open_tasks: Texts = []
 
     def probe(self, history: History, origin: str) -> Probe:
         """Return the proposal as a probe of a history."""
-        keys = {
-            "decision": {"reasons": _filled(self.reasons)},
-            "continuation": {"open_tasks": _filled(self.open_tasks)},
-        }
-        lists = {name: texts for name, texts in keys.get(self.type, {}).items() if texts}
-        key = AnswerKey.model_validate(lists) if lists else None
+        lists = {
+            "decision": {"reasons": self.reasons},
+            "continuation": {"open_tasks": self.open_tasks},
+        }.get(self.type, {})
+        key = AnswerKey.model_validate(lists) if any(lists.values()) else None
         facts = [item.expected() for item in self.facts]
         question, answer = self.question.strip() or "?", self.reference_answer.strip()
         return draft(history, self.type, question, facts, answer, origin, key)
@@ -154,7 +172,7 @@ Verdict = Literal["wrong", "ambiguous", "given_away", "guessed", "not_needed", "
 class Reading(BaseModel):
     """What a reader of the conversation says of a question."""
 
-    answer: str = Field(min_length=1)
+    answer: NonEmpty
     """The right one, in its own words."""
     forgotten: str = ""
     """The likeliest wrong one."""
@@ -162,19 +180,6 @@ class Reading(BaseModel):
     verdict: Verdict
     workspace: bool = False
     """Whether one look at files or git would tell."""
-
-
-def _reading(entry: dict[str, Any]) -> Reading | None:
-    read = _validated(Reading, entry)
-    return read if isinstance(read, Reading) else None
-
-
-def _texts(value: object) -> list[str]:
-    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
-
-
-def _filled(values: Sequence[str]) -> list[str]:
-    return [value.strip() for value in values if value.strip()]
 
 
 @dataclass
@@ -255,14 +260,18 @@ class ModelGenerator:
             if item not in new
         ]
         entries, why = await self._answers("blind", "", asked, compared, guesses=_TEXTS)
-        guesses = [_texts(entry.get("guesses")) for entry in entries]
+        guesses = [
+            [text for text in listed if isinstance(text, str)] if isinstance(listed, list) else []
+            for listed in (entry.get("guesses") for entry in entries)
+        ]
         written.note(entries.count({}), "not answered without the conversation", why)
         asked = [_shown(item.probe, texts) for item, texts in zip(new, guesses, strict=True)]
         fields = dict.fromkeys(("answer", "forgotten", "without", "because"), _TEXT)
         fields["verdict"] = JSONSchema(type="string", enum=list(get_args(Verdict)))
         fields["workspace"] = JSONSchema(type="boolean")
         entries, why = await self._answers("informed", material, asked, compared, **fields)
-        readings = [_reading(entry) for entry in entries]
+        validated = [_validated(Reading, entry) for entry in entries]
+        readings = [read if isinstance(read, Reading) else None for read in validated]
         written.note(readings.count(None), "not judged by a reader of the conversation", why)
         refused = written.judge(new, guesses, readings)
         cut = written.history.cut
@@ -442,7 +451,12 @@ class _Written:
             return Dropped("", self.origin, "", (proposal,))
         probe = proposal.probe(self.history, self.origin)
         need = self.needs.get(proposal.need)
-        wrong = [*_loose(proposal), *faults(probe, self.history)]
+        wrong = [
+            f"facts[{number}].{said}"
+            for number, item in enumerate(proposal.facts)
+            for said in item.loose()
+        ]
+        wrong += faults(probe, self.history)
         if need is None:
             wrong.append(f"need: {shorten(proposal.need)} is not among your needs")
         if proposal.type == "continuation":
@@ -460,21 +474,6 @@ class _Written:
             return Dropped.of(probe, wrong)
         candidate = Candidate.of(probe, self.history, f"model:{need.kind}")
         return replace(candidate, need=need.what)
-
-
-def _loose(proposal: Proposal) -> Iterator[str]:
-    """Yield the keys that would be looked up and that a wrong answer may well have, too."""
-    for number, item in enumerate(proposal.facts):
-        looked_up = {"superseded": item.superseded}
-        if item.by == "spelling":
-            looked_up |= {"fact": [item.fact], "any_of": item.any_of}
-        for name, texts in looked_up.items():
-            for text in itertools.filterfalse(tells_by_spelling, _filled(texts)):
-                yield (
-                    f"facts[{number}].{name}: {shorten(text)} is plain words, which wrong answers "
-                    "have too: what is looked up holds a digit, a sign as code has it, or a "
-                    "capital inside; say anything else in a sentence, by meaning"
-                )
 
 
 def _shown(probe: Probe, guesses: Sequence[str]) -> dict[str, Any]:
@@ -620,7 +619,7 @@ def _request(material: str, task: str) -> list[ChatMessage]:
 
 def _line(history: History, index: int, tool_text: int, text: int = _MAX_TEXT) -> str:
     """Return a message as JSON on one line."""
-    message: Message = history.messages[index]
+    message = history.messages[index]
     longest = tool_text if message.role == "tool" else text
     shown: dict[str, Any] = {
         "index": index,

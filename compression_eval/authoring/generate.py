@@ -7,6 +7,7 @@ in several processes, and a corpus shard by shard; what comes out is the same.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from operator import attrgetter
@@ -30,7 +31,7 @@ from compression_eval.engine import Engine, jobs_option
 from compression_eval.errors import DataError, PassedOverError, nothing_left, one_line, shorten
 from compression_eval.fixtures.banks import Probe, ProbeBank, ProbeType
 from compression_eval.fixtures.cuts import TAIL_TOKENS, CutArgument, cut_argument, cuts_of
-from compression_eval.fixtures.finding_files import BANK_SUFFIX, find_bank
+from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import FixtureSource, find_sources, text_of
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.parquet_files import row_of
@@ -313,21 +314,6 @@ def _lines(name: str, cut: dict[str, Any], wanted: Wanted) -> Iterator[str]:
         yield f"  dropped: {more} more (--report FILE lists them)"
 
 
-def _checked_cuts(
-    ctx: click.Context,  # noqa: ARG001
-    param: click.Parameter,  # noqa: ARG001
-    values: tuple[str, ...],
-) -> tuple[CutArgument, ...]:
-    cuts = tuple(map(cut_argument, values))
-    for cut in cuts:
-        if isinstance(cut, str) and cut not in ("auto", "end", "recorded"):
-            raise click.BadParameter(
-                f"{shorten(cut)} is no number of messages, share between 0 and 1, 'end', "
-                "'recorded' or 'auto'"
-            )
-    return cuts
-
-
 @click.command(
     "generate",
     epilog=examples(
@@ -342,13 +328,7 @@ def _checked_cuts(
 @click.option("--chunk-tokens", type=click.IntRange(min=1_000), help="History per call [60000].")
 @click.option("--mechanical", is_flag=True, help="With a model: also what needs none.")
 @click.option("--per-type", type=click.IntRange(min=1), default=3, show_default=True)
-@click.option(
-    "--cut",
-    "cuts",
-    multiple=True,
-    callback=_checked_cuts,
-    help="Messages, share, end, or recorded.",
-)
+@click.option("--cut", "cuts", multiple=True, help="Messages, share, end, or recorded.")
 @click.option("--tail-tokens", type=click.IntRange(min=0), help="Kept verbatim [2000].")
 @click.option("--out", help="Folder; else beside the fixture. With --engine it may be an address.")
 @click.option("--force", is_flag=True, help="Overwrite banks.")
@@ -360,7 +340,7 @@ def generate_command(
     model: str | None,
     mechanical: bool,
     per_type: int,
-    cuts: tuple[CutArgument, ...],
+    cuts: tuple[str, ...],
     tail_tokens: int | None,
     chunk_tokens: int | None,
     out: str | None,
@@ -386,7 +366,8 @@ def generate_command(
     if model and engine.jobs:
         raise DataError("--jobs: only without --model, whose calls go out together anyway")
     tail = TAIL_TOKENS if tail_tokens is None else tail_tokens
-    wanted = Wanted(per_type, tail, cuts, mechanical or model is None, model)
+    points = tuple(map(cut_argument, cuts))
+    wanted = Wanted(per_type, tail, points, mechanical or model is None, model)
     if shard_bytes:
         if model or not out:
             raise DataError("--engine, --shard-mb: need --out, and make banks without --model")
@@ -559,15 +540,11 @@ def _found(
 
 def _target(source: FixtureSource, out: Path | None, *, force: bool) -> Path:
     """Return where a fixture's bank goes; one that it has already is not overwritten."""
-    if out is not None:
-        target = out / source.bank_name
-    elif source.path is None:
+    if out is None and source.path is None:
         raise DataError(f"{source.origin}: no file can be written beside it; give --out FOLDER")
-    else:
-        try:
-            target = find_bank(source.path, None)
-        except PassedOverError:
-            return source.path.with_name(source.bank_name)
+    target = (out or Path(source.origin).parent) / source.bank_name
+    with suppress(PassedOverError):
+        target = target if out else Path(str(source.bank_file()))
     if target.exists() and not force:
         reason = "exists already; give --force to overwrite it, or --out FOLDER"
         raise PassedOverError(f"{target}: {reason}", target, reason)

@@ -4,14 +4,12 @@ A `History` has three parts: a head and a tail that every strategy keeps, and th
 `Candidate` until `generate` chooses some of them; what is not fit is `Dropped`, with its reasons.
 """
 
-import json
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from compression_eval.compressors.budget import split
 from compression_eval.compressors.tokens import token_counter
@@ -41,16 +39,6 @@ DRAFT = "draft"
 _MAX_COMMAND = 20_000
 """Characters of a command line that are read."""
 _MIN_REQUEST_WORDS = 4
-_LITERAL = r'"(?:[^"\\\n]|\\.)*"'
-_SCRIPTED = {
-    "exec_command": ("cmd", re.compile(rf'\{{\s*"?cmd"?\s*:\s*({_LITERAL})')),
-    "apply_patch": ("input", re.compile(rf"((?=\"[*]{{3}} Begin Patch){_LITERAL})")),
-}
-"""What a script of Codex's code mode calls: the name of its argument, and where it stands."""
-_DRIVE = re.compile(r"([A-Za-z]):[\\/]+(?=[^\s\"']*$)")
-_CALLED = re.compile(r"\btools\.(\w+)\(")
-_FOLDER = re.compile(rf'"?workdir"?\s*:\s*({_LITERAL})')
-_SCRIPT_DONE = re.compile(r"\AScript completed\nWall time .*\nOutput:\n+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +78,7 @@ class History:
     @cached_property
     def calls(self) -> list[Call]:
         """The tool calls before the cut, with their results."""
-        return [_posix(_unwrapped(call)) for call in calls_of_fixture(self.messages)]
+        return calls_of_fixture(self.messages)
 
     @cached_property
     def reading(self) -> Reading:
@@ -176,41 +164,6 @@ class History:
         edges = [self.start + bisect_right(self._ends, limit) for limit in limits]
         points = sorted({self.start, *edges, self.tail_start})
         return [range(a, b) for a, b in pairwise(points)]
-
-
-def _unwrapped(call: Call) -> Call:
-    """Return the one call that a script of Codex's code mode makes; any other call as it is.
-
-    A patch that cannot be read comes back as a call without arguments.
-    """
-    script = call.arguments.get("input")
-    called = _CALLED.findall(script) if isinstance(script, str) else []
-    if not isinstance(script, str) or _SCRIPTED.keys().isdisjoint(called):
-        return call
-    tool = "apply_patch" if "apply_patch" in called else called[0]
-    arguments: dict[str, Any] = {}
-    if len(called) == 1:
-        key, pattern = _SCRIPTED[tool]
-        try:
-            literals = {key: pattern.search(script), "workdir": _FOLDER.search(script)}
-            arguments = {name: json.loads(found[1]) for name, found in literals.items() if found}
-        except ValueError:
-            pass
-    if not arguments and tool != "apply_patch":
-        return call
-    result = call.result and _SCRIPT_DONE.sub("", call.result)
-    return Call(call.message, tool, arguments, result, call.error)
-
-
-def _posix(call: Call) -> Call:
-    """Return a call with absolute paths of Windows as its shells for Unix write them."""
-    given = {key: value for key, value in call.arguments.items() if isinstance(value, str)}
-    changed = {
-        key: f"/{drive[1].lower()}/{value[drive.end() :]}".replace("\\", "/")
-        for key, value in given.items()
-        if "\n" not in value and (drive := _DRIVE.match(value))
-    }
-    return replace(call, arguments={**call.arguments, **changed}) if changed else call
 
 
 def command_line(call: Call) -> str:

@@ -37,8 +37,6 @@ from compression_eval.compressors.tokens import token_counter
 from compression_eval.dataset import dataset_of
 from compression_eval.errors import DataError, PassedOverError, shorten
 from compression_eval.fixtures.banks import (
-    Probe,
-    ProbeBank,
     Qualification,
     QualifyingRuns,
     verdict_digest,
@@ -409,32 +407,32 @@ def _asked(sample: EvalSample, condition: Condition, settings: QualifySettings) 
     )
     if condition == "tail" and record.state.status in ("not_applied", "not_smaller"):
         return replace(asked, nothing_removed=True)
-    failure = record.compression_failure or record.answer_failure
-    facts = _values(sample, "fact_retention")
-    expected = found.probe.expected_facts
-    looked_up = expected and not any(fact.derived for fact in expected)
-    share = facts.get("fact_recall", math.nan) if looked_up else None
+    facts = found.probe.expected_facts
+    share: float | None = None
+    failure = record.compression_failure or record.answer_failure or ""
+    if facts and not any(fact.derived for fact in facts):
+        share = _value(sample, "fact_retention", "fact_recall")
     if found.probe.unanswerable:
         failure = "it is unanswerable: not to know is right with nothing, too"
     elif share is None and settings.grader is None:
         failure = "not all that it asks for can be looked up: only a --grader can judge it"
-    if failure or (share is not None and math.isnan(share)):
-        return replace(asked, failure=failure or "the facts were not looked up")
-    if settings.grader is None:
-        return replace(asked, fact_share=share, passed=share == 1)
-    grades = _values(sample, "six_dimensions")
-    scores = [grades.get(key, math.nan) for key in _RUBRIC_KEYS]
-    if any(math.isnan(score) for score in scores):
-        score = (sample.scores or {}).get("six_dimensions")
-        reason = score.reason if score and score.reason else "the grader gave no score"
+    elif share is not None and math.isnan(share):
+        failure = failure or "the facts were not looked up"
+    if failure or settings.grader is None:
+        return replace(asked, failure=failure, fact_share=share, passed=share == 1)
+    scores = [_value(sample, "six_dimensions", key) for key in _RUBRIC_KEYS]
+    if any(map(math.isnan, scores)):
+        graded = (sample.scores or {}).get("six_dimensions")
+        reason = graded.reason if graded and graded.reason else "the grader gave no score"
         return replace(asked, failure=reason)
     return replace(asked, fact_share=share, passed=min(scores) >= settings.threshold)
 
 
-def _values(sample: EvalSample, scorer: str) -> dict[str, float]:
+def _value(sample: EvalSample, scorer: str, key: str) -> float:
+    """Return a value of a score; NaN if there is none."""
     score = (sample.scores or {}).get(scorer)
-    values = score.value if score and isinstance(score.value, dict) else {}
-    return {key: float(value) for key, value in values.items() if isinstance(value, int | float)}
+    value = score.value.get(key) if score and isinstance(score.value, dict) else None
+    return float(value) if isinstance(value, int | float) else math.nan
 
 
 def verdict(asked: Sequence[Asked], settings: QualifySettings) -> Qualification | str:
@@ -448,14 +446,10 @@ def verdict(asked: Sequence[Asked], settings: QualifySettings) -> Qualification 
         settings: How many runs each condition is to have, and what decided that an answer passed.
     """
     last = max(item.cut for item in asked)
-    runs = {
-        condition: [
-            item
-            for item in asked
-            if item.condition == condition and (item.failure or item.cut == last)
-        ]
-        for condition in CONDITIONS
-    }
+    runs: dict[Condition, list[Asked]] = {condition: [] for condition in CONDITIONS}
+    for item in asked:
+        if item.failure or item.cut == last:
+            runs[item.condition].append(item)
     if runs["tail"] and all(item.nothing_removed for item in runs["tail"]):
         runs["tail"] = runs["full"]
     for condition, items in runs.items():
@@ -466,17 +460,19 @@ def verdict(asked: Sequence[Asked], settings: QualifySettings) -> Qualification 
             return f"{condition}: {len(items)} of {settings.epochs} runs came to an end"
     if len({item.digest for items in runs.values() for item in items}) > 1:
         return "the fixture or the probe was changed while it was put to the model"
-    counted = {
-        condition: QualifyingRuns(
-            fact_share=_mean_share(items),
+    counted: dict[Condition, QualifyingRuns] = {}
+    for condition, items in runs.items():
+        shares = [item.fact_share for item in items if item.fact_share is not None]
+        counted[condition] = QualifyingRuns(
+            fact_share=round(fmean(shares), _DIGITS) if shares else None,
             passed=sum(item.passed for item in items),
             runs=len(items),
         )
-        for condition, items in runs.items()
-    }
     first = runs["full"][0]
     return Qualification(
-        **counted,
+        full=counted["full"],
+        none=counted["none"],
+        tail=counted["tail"],
         qualified=counted["full"].passes and not counted["none"].passes,
         region="tail" if counted["tail"].passes else "history",
         model=first.model,
@@ -485,11 +481,6 @@ def verdict(asked: Sequence[Asked], settings: QualifySettings) -> Qualification 
         cut=first.cut,
         digest=first.digest,
     )
-
-
-def _mean_share(runs: Sequence[Asked]) -> float | None:
-    shares = [item.fact_share for item in runs if item.fact_share is not None]
-    return round(fmean(shares), _DIGITS) if shares else None
 
 
 def write_verdicts(
@@ -509,10 +500,6 @@ def write_verdicts(
         DataError: The bank can no longer be read as one, or lacks one of the probes.
         OSError: The folder cannot be written to.
     """
-
-    def bare(bank: ProbeBank) -> list[Probe]:
-        return [probe.model_copy(update={"qualification": None}) for probe in bank.probes]
-
     found = source.find_bank()
     missing = sorted(set(verdicts) - {probe.id for probe in found.bank.probes})
     if missing:
@@ -523,8 +510,6 @@ def write_verdicts(
     for item in data["probes"]:
         if judged := verdicts.get(item["id"]):
             item["qualification"] = judged.model_dump(mode="json")
-    if bare(ProbeBank.model_validate(data)) != bare(found.bank):
-        raise DataError(f"{found.origin}: could not be rewritten without a change of its probes")
     indent = _INDENT.match(text)
     written = json.dumps(data, indent=indent[1] if indent else 1, ensure_ascii=False)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -22,7 +22,6 @@ from compression_eval.fetching.sources import CodeBase, Sources
 from compression_eval.file_ops.calls import Call, calls_of_fixture, command_outcome
 from compression_eval.file_ops.ledger import FileState, Reading, inventory_of
 from compression_eval.file_ops.tools import read_calls
-from compression_eval.fixtures.continuations import DRAFT
 from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.cuts import boundaries
 from compression_eval.fixtures.loading import find_sources
@@ -190,7 +189,7 @@ def drafted(session: Session, cut: int, end: int, code: CodeBase) -> dict[str, A
         code: The code base at the cut, as far as it is known.
 
     Returns:
-        The fields of a task and `DRAFT`.
+        The fields of a task, and ``draft``.
     """
     changed = session.changed(cut, end)
     listed = dict(list(changed.items())[:_MAX_FILES])
@@ -234,7 +233,7 @@ def drafted(session: Session, cut: int, end: int, code: CodeBase) -> dict[str, A
         "constraints": [],
         "solution": "",
         "violation": "",
-        DRAFT: {
+        "draft": {
             "missing": lacks,
             **({"notes": notes} if notes else {}),
             "said_before": [index for index in session.typed if index < cut],

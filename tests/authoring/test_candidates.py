@@ -1,6 +1,6 @@
 """Every rule for a generated probe, with a probe that breaks only that; and which are taken."""
 
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
@@ -68,10 +68,9 @@ def test_the_reference_answer_is_held_to_the_facts(history: History) -> None:
     ]
 
 
-@pytest.mark.parametrize(("language", "question"), [("zh", "Which hash?"), ("ja", "哈希是什么？")])
-def test_the_question_is_in_the_language_of_the_session(language: Any, question: str) -> None:
-    history = story.history(language=language)
-    (found,) = faults(probe(history, question, HASH), history)
+def test_the_question_is_in_the_language_of_the_session() -> None:
+    history = story.history(language="ja")
+    (found,) = faults(probe(history, "哈希是什么？", HASH), history)
     assert "language of the conversation" in found
 
 
@@ -83,7 +82,6 @@ NOTES = "Which hash did the commit about the notes get?"
     [
         ("Name the commit and the limit.", [LIMIT, HASH], NOTES, [HASH, LIMIT], "facts of another"),
         (NOTES.replace("the notes", "notes"), [HASH], NOTES, [HASH, LIMIT], "nearly the question"),
-        ("How did the tests end?", [fact("13 passed", [15])], NOTES, [HASH, LIMIT], None),
         (
             "exactly one of ___ and max_words",
             [fact("max_items", [2])],
@@ -99,10 +97,16 @@ def test_the_same_is_not_asked_twice(
     facts: list[ExpectedFact],
     taken: str,
     taken_facts: list[ExpectedFact],
-    reason: str | None,
+    reason: str,
 ) -> None:
     said = duplicate(probe(history, question, *facts), [probe(history, taken, *taken_facts)])
-    assert (said is None) if reason is None else (said is not None and reason in said)
+    assert said is not None
+    assert reason in said
+
+
+def test_another_question_is_no_twin(history: History) -> None:
+    asked = probe(history, "How did the tests end?", fact("13 passed", [15]))
+    assert duplicate(asked, [probe(history, NOTES, HASH, LIMIT)]) is None
 
 
 def candidate(described: str) -> Candidate:

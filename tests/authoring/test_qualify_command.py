@@ -186,16 +186,6 @@ def test_nothing_else_in_the_bank_is_changed(qualified: Qualified) -> None:
     assert text.startswith('{\n   "fixture"')
 
 
-def test_banks_can_be_written_elsewhere(path: Path, tmp_path: Path) -> None:
-    before = path.with_name("tiny.probes.json").read_bytes()
-    out = tmp_path / "not" / "there"
-    assert qualify(path, "--epochs", 1, "--out", out, "--dry-run").exit_code == 0
-    assert not out.parent.exists()
-    assert qualify(path, "--epochs", 1, "--out", out).exit_code == 0
-    assert path.with_name("tiny.probes.json").read_bytes() == before
-    assert load_bank(out / "tiny.probes.json").probes[0].qualification is not None
-
-
 def test_a_probe_that_cannot_be_judged_gets_no_verdict_and_is_named(
     qualified: Qualified, path: Path, script: Script
 ) -> None:
@@ -247,8 +237,10 @@ def test_a_grader_can_judge_instead(path: Path, script: Script) -> None:
 def test_a_dry_run_says_what_it_would_cost_and_does_nothing(
     path: Path, tmp_path: Path, script: Script
 ) -> None:
-    done = qualify(path, "--dry-run", "--grader", f"scripted/{GRADES}")
+    out = tmp_path / "not" / "there"
+    done = qualify(path, "--dry-run", "--grader", f"scripted/{GRADES}", "--out", out)
     assert done.exit_code == 0, done.output
+    assert not out.parent.exists()
     lines = done.stdout.splitlines()
     assert lines[0].startswith("4 probes, 3 epochs, answered by scripted/answers, judged by rubric")
     assert [line.split(" calls")[0] for line in lines[1:]] == [
@@ -274,6 +266,10 @@ def test_a_probe_is_asked_at_its_own_cut(path: Path) -> None:
     assert qualify(path, "--epochs", 1).exit_code == 0
     found = {name: probe.qualification for name, probe in probes(path).items()}
     assert {name: item.cut for name, item in found.items() if item} == {"code": 4, "next": 11}
+    before = path.with_name("tiny.probes.json").read_bytes()
+    assert qualify(path, "--epochs", 1, "--out", path.parent / "out").exit_code == 0
+    assert path.with_name("tiny.probes.json").read_bytes() == before
+    assert load_bank(path.parent / "out" / "tiny.probes.json").probes[0].qualification is not None
     done = qualify(path, "--epochs", 1, "--cut", 4, "--dry-run")
     assert done.stdout.startswith("1 probes, ")
     assert "tiny: not asked, they belong to another cut: 'next'" in done.stderr
