@@ -71,7 +71,7 @@ class _Session(Reader):
         versions = [item.version for item in records if _VERSION.fullmatch(item.version)]
         super().__init__(" ".join(["Claude Code", *versions[-1:]]), thread.session, thread.part)
         self._thread = thread
-        self._links = Links(thread)
+        self._links = Links(records)
         self._followed = follow(records, self._links)
         self._queue = match_prompts(records, self._followed)
         self._at = 0
@@ -88,7 +88,7 @@ class _Session(Reader):
     def read(self) -> Conversation:
         for index, record in enumerate(self._thread.records):
             self._at = index
-            self._awaits_plan = self._awaits_plan or index in self._thread.restarts
+            self._awaits_plan = self._awaits_plan or record.restarts
             self.feed(record.value)
         return self.finish()
 

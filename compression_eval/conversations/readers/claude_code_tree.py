@@ -59,14 +59,14 @@ class Record:
         self.type = entry.text("type")
         path = _SUBTYPE_FIELDS.get(self.type)
         self.subtype = entry.text(*path) if path else ""
-        self.uuid = entry.text("uuid")
+        self.uuid, self.version = entry.text("uuid"), entry.text("version")
         self.parent = entry.first("parentUuid", "logicalParentUuid")
         """The uuid of the line before it in its branch; empty at a root."""
-        self.session = entry.text("sessionId")
-        self.agent = entry.text("agentId")
-        """Id of the subagent, if its lines carry one."""
+        self.session, self.agent = entry.text("sessionId"), entry.text("agentId")
+        """Ids of the session, and of the subagent if its lines carry one."""
         self.sidechain = entry.at("isSidechain") is True
-        self.version = entry.text("version")
+        self.restarts = False
+        """Whether the context was cleared before it to carry out a plan."""
         self.hook = entry.text("data", "hookName") or entry.text("attachment", "hookName")
         """Name of the hook that the line reports on."""
         self.linked = bool(self.uuid) and self.type in LINKED
@@ -129,8 +129,6 @@ class Thread:
     part: str
     """As in `Conversation.part`."""
     records: list[Record] = field(default_factory=list)
-    restarts: set[int] = field(default_factory=set)
-    """Indices of records before which the context was cleared to carry out a plan."""
     spoken: bool = False
     """Whether anybody has said anything in it."""
 
@@ -169,7 +167,6 @@ def split(records: Sequence[Record]) -> list[Thread]:
     """
     threads: dict[_Key, Thread] = {}
     keys: list[_Key | None] = []
-    restarts: set[int] = set()
     owners: dict[str, _Key] = {}
     """By the uuid of a line."""
     current: dict[str, _Key] = {}
@@ -185,8 +182,7 @@ def split(records: Sequence[Record]) -> list[Thread]:
             if beginning == "clear":
                 number = sum(known[0] == "main" for known in threads) + 1
                 key, part = ("main", record.session, number), f"clear-{number}"
-            elif beginning == "plan":
-                restarts.add(index)
+            record.restarts = beginning == "plan"
             current[record.session] = key
         elif record.linked and record.agent:
             key, part = ("agent", record.agent, 1), f"agent-{record.agent}"
@@ -201,12 +197,10 @@ def split(records: Sequence[Record]) -> list[Thread]:
             thread.spoken = thread.spoken or record.speaks
         keys.append(key)
     first = next((key for key in threads if key[0] == "main"), next(iter(threads), None))
-    for index, (record, key) in enumerate(zip(records, keys, strict=True)):
+    for record, key in zip(records, keys, strict=True):
         own: _Key = ("main", record.session, 1)
         if place := key or (own if own in threads else first):
-            thread = threads[place]
-            thread.restarts.update([len(thread.records)] if index in restarts else [])
-            thread.records.append(record)
+            threads[place].records.append(record)
     return list(threads.values())
 
 
@@ -253,12 +247,11 @@ def preserved(boundary: Record) -> Preserved:
 class Links:
     """How the lines of a thread hang together, by their indices."""
 
-    def __init__(self, thread: Thread) -> None:
+    def __init__(self, records: Sequence[Record]) -> None:
         """Find the predecessor of every line."""
-        records = thread.records
         self.first: dict[str, int] = {}
         """The line with an uuid: the first, or the last one that says something else."""
-        self.repeats: dict[int, int] = {}
+        self.repeats: set[int] = set()
         """Lines with the uuid of an earlier one, which they repeat."""
         self.parents = [_NONE] * len(records)
         """Every line's predecessor, or -1."""
@@ -269,7 +262,7 @@ class Links:
         for index, record in enumerate(records):
             earlier = self.first.get(record.uuid, _NONE) if record.linked else _NONE
             if earlier != _NONE and _says_the_same(record, records[earlier]):
-                self.repeats[index] = earlier
+                self.repeats.add(index)
             elif record.linked:
                 self.first[record.uuid] = index
                 self.parents[index] = earlier
@@ -279,7 +272,6 @@ class Links:
         for index, record in enumerate(records):
             if not record.linked:
                 continue
-            restarts = index in thread.restarts
             parent = self.first.get(record.parent, _NONE)
             reported = parent != _NONE and records[parent].type == "progress"
             if reported and record.type != "progress" and previous != _NONE:
@@ -296,9 +288,9 @@ class Links:
                 parent = self.parents[index]
             elif parent == _NONE and previous == _NONE:
                 self.cut_off = self.cut_off or bool(record.parent)
-            elif parent == _NONE and (restarts or not record.root):
+            elif parent == _NONE and (record.restarts or not record.root):
                 parent = previous
-                self.guessed += not restarts
+                self.guessed += not record.restarts
             self.parents[index] = parent
             if index not in self.repeats and record.type != "progress":
                 previous = index

@@ -189,7 +189,6 @@ class _History:
         self._lines = lines
         """The line of every event of the sample; only those of the thread are settled."""
         self._order: list[str] = []
-        self._places: dict[str, int] = {}
         self._drafts: dict[str, list[Draft]] = {}
         """What the messages of the history became, by their keys."""
         self._made: set[str] = set()
@@ -257,14 +256,14 @@ class _History:
         line = self._lines[call.index]
         for message in call.event.input:
             key = key_of(message)
-            if key in self._made or key in self._places:
+            if key in self._made or key in self._drafts:
                 continue
             if self._is_made(message, compacted=compacted):
                 self._made.add(key)
             else:
                 self._insert(message, len(self._order), line)
         key = key_of(call.answer)
-        if key not in self._places:
+        if key not in self._drafts:
             self._insert(call.answer, len(self._order), line)
 
     def _take_last(self) -> None:
@@ -277,16 +276,14 @@ class _History:
                 self._made.add(key)
                 line.skip("written by a compaction")
                 continue
-            if key not in self._places:
+            if key not in self._drafts:
                 self._insert(message, position + 1, line)
-            position = self._places[key]
+            position = self._order.index(key)
 
     def _insert(self, message: "ChatMessage", position: int, line: Line) -> None:
         key = key_of(message)
         self._drafts[key] = [line.became(draft) for draft in drafts_of(message, line)]
         self._order.insert(position, key)
-        for place in range(position, len(self._order)):
-            self._places[self._order[place]] = place
         if message.role == "tool":
             self._answered.add(message.tool_call_id)
 
@@ -296,7 +293,7 @@ class _History:
             return True
         joined = (message.metadata or {}).get("combined_from")
         if isinstance(joined, list) and key_of(message) not in self._last:
-            seen = self._last | self._made | self._places.keys()
+            seen = self._last | self._made | self._drafts.keys()
             return any(part in seen for part in joined)
         return compacted and key_of(message) not in self._answers and self._is_changed(message)
 
@@ -349,7 +346,7 @@ class _History:
         return [draft for draft in made if draft.content or draft.calls or draft.role == "tool"]
 
     def _before(self, call: _Call | None) -> Draft | None:
-        end = len(self._order) if call is None else self._places[key_of(call.answer)]
+        end = len(self._order) if call is None else self._order.index(key_of(call.answer))
         return self._drafts[self._order[end - 1]][-1] if end else None
 
     def _is_summary(self, message: "ChatMessage") -> bool:
