@@ -13,6 +13,7 @@ The time taken grows with the length of the text, whatever it holds.
 import json
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -47,19 +48,18 @@ class Split(NamedTuple):
     """Whether the last part lacks its closing mark, and so goes to the end of the text."""
 
 
-class _Marks(NamedTuple):
-    any: re.Pattern[str]
-    """Opening marks as groups ``o0`` and up, closing ones that may be alone as ``c0`` and up."""
-    pairs: list[re.Pattern[str]]
-    """For each opening mark: it as the group ``opens``, or one that closes it."""
-    unclosed: set[int]
-    """Numbers of the opening marks that begin thinking also where nothing closes it."""
+class _Mark(NamedTuple):
+    opens: str
+    closes: str
+    alone: bool
+    """Whether the closing mark ends thinking also where nothing opened it."""
+    endless: bool
+    """Whether the opening mark begins thinking also where nothing closes it."""
 
 
 def split_thinking(text: str) -> Split:
     """Split a model's text into what it said and what it thought."""
-    marks = _MARKS
-    found = marks.any.search(text)
+    found = _ANY.search(text)
     if found is None or _is_json(text):
         return Split(text, [], False)
     code = _Code(text)
@@ -78,11 +78,11 @@ def split_thinking(text: str) -> Split:
         elif meant:
             number = int(name[1:])
             spoken = spoken or bool(text[place:start].strip())
-            closing = None if name in endless else _closing(text, marks.pairs[number], end, code)
+            closing = None if name in endless else _closing(text, _PAIRS[number], end, code)
             if closing is None:
                 endless.add(name)
                 begins = not spoken and not text.startswith((" ", "\t"), end)
-                thinks = begins or number in marks.unclosed
+                thinks = begins or _MARKS[number].endless
                 if thinks and not (spoken and _PROSE.match(text, end)):
                     said.append(text[place : found.start()])
                     return Split("".join(said).strip(), [*thoughts, text[found.start() :]], True)
@@ -98,7 +98,7 @@ def split_thinking(text: str) -> Split:
             code.restart(place)
         else:
             spoken = True
-        found = marks.any.search(text, end)
+        found = _ANY.search(text, end)
     if not thoughts:
         return Split(text, [], False)
     return Split("".join([*said, text[place:]]).strip(), thoughts, False)
@@ -210,28 +210,22 @@ class _Code:
         return number >= 0 and place < self._ends[number]
 
 
-def _marks() -> _Marks:
+def _marks() -> Iterator[_Mark]:
     source = (files(__package__) / "thinking.yaml").read_text(encoding="utf-8")
     data = yaml.safe_load(source)
-    tags = [(key, tag) for key in ("prefilled_tags", "tags") for tag in data[key].split()]
-    marks = [
-        (rf"<{re.escape(tag)}(?:\s[^<>]*)?>", rf"</{re.escape(tag)}\s*>", key == "prefilled_tags")
-        for key, tag in tags
-    ]
-    marks += [(each["opens"], each["closes"], each["alone"]) for each in data["marks"]]
-    groups = [f"(?P<o{number}>{opens})" for number, (opens, _, _) in enumerate(marks)]
-    groups += [
-        f"(?P<c{number}>{closes})" for number, (_, closes, alone) in enumerate(marks) if alone
-    ]
-    return _Marks(
-        re.compile(rf"(?im)(?P<lead>^[ \t]*)?(?=[<\[◁a])(?:{'|'.join(groups)})"),
-        [re.compile(f"(?i)(?P<opens>{opens})|(?:{closes})") for opens, closes, _ in marks],
-        {
-            number
-            for number in range(len(marks))
-            if number >= len(tags) or tags[number][0] == "prefilled_tags"
-        },
-    )
+    for key in ("prefilled_tags", "tags"):
+        for tag in map(re.escape, data[key].split()):
+            known = key == "prefilled_tags"
+            yield _Mark(rf"<{tag}(?:\s[^<>]*)?>", rf"</{tag}\s*>", known, known)
+    for each in data["marks"]:
+        yield _Mark(each["opens"], each["closes"], each["alone"], endless=True)
 
 
-_MARKS = _marks()  # not at the first reply, which others wait for
+# Not read at the first reply, which others wait for.
+_MARKS = list(_marks())
+_GROUPS = [f"(?P<o{number}>{mark.opens})" for number, mark in enumerate(_MARKS)]
+_GROUPS += [f"(?P<c{number}>{mark.closes})" for number, mark in enumerate(_MARKS) if mark.alone]
+_ANY = re.compile(rf"(?im)(?P<lead>^[ \t]*)?(?=[<\[◁a])(?:{'|'.join(_GROUPS)})")
+"""Opening marks as groups ``o0`` and up, closing ones that may be alone as ``c0`` and up."""
+_PAIRS = [re.compile(f"(?i)(?P<opens>{mark.opens})|(?:{mark.closes})") for mark in _MARKS]
+"""For each opening mark: it as the group ``opens``, or one that closes it."""
