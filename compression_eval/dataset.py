@@ -49,8 +49,6 @@ class PlannedDataset:
     """Of every fixture and every bank, and of the rubrics they are graded by, by what it is."""
     passed_over: list[PassedOverError]
     """Fixtures and cuts that hold nothing for what was asked, and why."""
-    sizes: dict[str, int]
-    """Number of samples, by the origin of their fixture."""
 
 
 def dataset_of(arguments: TaskArguments) -> PlannedDataset:
@@ -99,7 +97,6 @@ def planned_dataset(ready: CheckedArguments) -> PlannedDataset:
         planner.plans,
         planner.digests | planner.rubrics,
         planner.passed_over,
-        planner.sizes,
     )
 
 
@@ -117,7 +114,6 @@ class _Planner:
     """Of these and their banks."""
     rubrics: dict[str, str] = field(default_factory=dict)
     passed_over: list[PassedOverError] = field(default_factory=list)
-    sizes: dict[str, int] = field(default_factory=dict)
     unsupported: list[str | None] = field(default_factory=list)
     """For each fixture and cut: why it must fail."""
     kept: int = 0
@@ -142,7 +138,6 @@ class _Planner:
                 self.passed_over.append(error)
         if len(self.groups) > before:
             self.names.append(name)
-            self.sizes[pair.origin] = sum(map(len, self.groups[before:]))
             # Names of files without their folders, which may say whose they are.
             self.digests[f"fixture {name} ({Path(pair.origin).name})"] = digests[0]
             self.digests[f"bank of {name} ({Path(pair.bank_origin).name})"] = digests[1]

@@ -1,5 +1,6 @@
 """Every bad input is refused with a message, before a model is called and a log is begun."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -101,91 +102,60 @@ def test_a_task_made_before_its_roles_refuses_unknown_ones(
 
 Edit = Callable[[dict[str, Any]], object]
 
-
-def message(index: int, **fields: Any) -> Edit:
-    return lambda data: data["messages"][index].update(fields)
-
-
-def without(index: int) -> Edit:
-    return lambda data: data["messages"].pop(index)
-
-
-def field(name: str, value: Any) -> Edit:
-    return lambda data: data.update({name: value})
-
-
-def probe(**fields: Any) -> Edit:
-    return lambda data: data["probes"][1].update(fields)
-
-
-FIXTURES: dict[str, tuple[Edit, Sequence[str]]] = {
+FILES: dict[str, tuple[str, Edit, Sequence[str]]] = {
     "a recorded session": (
+        "tiny.json",
         lambda data: data.pop("name"),
         ["name: Field required", "not a fixture: recorded sessions are imported first, with"],
     ),
-    "misspelt field": (
+    "a misspelt field": (
+        "tiny.json",
         lambda data: data.update(mesages=data.pop("messages")),
         ["messages: Field required; is 'mesages' meant?"],
     ),
-    "unknown role": (message(1, role="human"), ["messages[1].role", "'system', 'user'"]),
-    "call without result": (without(3), ["messages[2]", "'c1'", "has no result"]),
-    "arguments are not JSON": (
-        message(2, tool_calls=[{"id": "c1", "function": {"name": "bash", "arguments": "{"}}]),
-        ["messages[2].tool_calls[0].function.arguments", "not JSON"],
+    "a call without a result": (
+        "tiny.json",
+        lambda data: data["messages"].pop(3),
+        ["messages[2]", "'c1'", "has no result"],
     ),
-    "own cut out of range": (field("cuts", [6, 40]), ["cuts[1]", "40", "1 to 11"]),
+    "a cut that is out of range": (
+        "tiny.json",
+        lambda data: data.update(cuts=[6, 40]),
+        ["cuts[1]", "40", "1 to 11"],
+    ),
+    "a bank of another fixture": (
+        "tiny.probes.json",
+        lambda data: data.update(fixture="huge"),
+        ["fixture", "'huge'", "'tiny'"],
+    ),
+    "a probe whose cut is out of range": (
+        "tiny.probes.json",
+        lambda data: data["probes"][1].update(cut=40),
+        ["probes[1].cut", "40", "11 messages"],
+    ),
 }
 
 
-@pytest.mark.parametrize("case", FIXTURES)
-def test_a_fixture_is_refused(case: str, tmp_path: Path, log_dir: Path, scripts: Scripts) -> None:
-    edit, said = FIXTURES[case]
-    data = small.conversation()
+@pytest.mark.parametrize("case", FILES)
+def test_a_file_is_refused(case: str, tiny: Path, log_dir: Path, scripts: Scripts) -> None:
+    name, edit, said = FILES[case]
+    path = tiny.with_name(name)
+    data = json.loads(path.read_text(encoding="utf-8"))
     edit(data)
-    path = small.write(tmp_path / "data", fixture=data)
-    message = refused(path.parent, log_dir, scripts, {})
+    path.write_text(json.dumps(data), encoding="utf-8")
+    message = refused(tiny.parent, log_dir, scripts, {})
     for part in (str(path), *said):
         assert part in message
 
 
-BANKS: dict[str, tuple[Edit, Sequence[str]]] = {
-    "of another fixture": (field("fixture", "huge"), ["fixture", "'huge'", "'tiny'"]),
-    "misspelt field": (
-        lambda data: data["probes"][1].update(
-            expected_fact=data["probes"][1].pop("expected_facts")
-        ),
-        ["probes[1]: expected_facts", "needed", "expected_fact'"],
-    ),
-    "cut out of range": (probe(cut=40), ["probes[1].cut", "40", "11 messages"]),
-}
-
-
-@pytest.mark.parametrize("case", BANKS)
-def test_a_bank_is_refused(case: str, tmp_path: Path, log_dir: Path, scripts: Scripts) -> None:
-    edit, said = BANKS[case]
-    data = small.bank()
-    edit(data)
-    path = small.write(tmp_path / "data", probes=data)
-    message = refused(path.parent, log_dir, scripts, {})
-    for part in (str(path.with_name("tiny.probes.json")), *said):
-        assert part in message
-
-
-CONTENTS: dict[str, tuple[bytes, str]] = {
-    "NaN": (b'{"name": "tiny", "context_length": NaN}', "NaN"),
-}
-
-
 @pytest.mark.parametrize("name", ["tiny.json", "tiny.probes.json"])
-@pytest.mark.parametrize("case", CONTENTS)
 def test_a_file_that_is_no_json_object_is_refused(
-    case: str, name: str, tiny: Path, log_dir: Path, scripts: Scripts
+    name: str, tiny: Path, log_dir: Path, scripts: Scripts
 ) -> None:
-    content, said = CONTENTS[case]
-    (tiny.parent / name).write_bytes(content)
+    (tiny.parent / name).write_bytes(b'{"name": "tiny", "context_length": NaN}')
     message = refused(tiny.parent, log_dir, scripts, {})
     assert str(tiny.parent / name) in message
-    assert said in message
+    assert "NaN" in message
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,7 @@ from compression_eval.fixtures.models import Language
 from compression_eval.grading.metrics import MEAN
 from compression_eval.grading.rubric import CriteriaMode, load_rubric
 from compression_eval.record import (
-    RECORD_VERSION,
     AnswerRecord,
-    ProbeRecord,
     SampleRecord,
     StateRecord,
     write_record,
@@ -120,7 +118,7 @@ def record(
     state: StateRecord | None = None,
     **changes: Any,
 ) -> dict[str, Any]:
-    """Return the fields of a `SampleRecord`, and perhaps a `record_version`."""
+    """Return the fields of a `SampleRecord`."""
     fields: dict[str, Any] = {
         "fixture": "one",
         "cut": 40,
@@ -142,11 +140,9 @@ def fill_record(records: Records) -> Solver:
     """Put the record of this sample and epoch into its store."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        fields = dict(records[str(state.sample_id), state.epoch])
-        version = fields.pop("record_version", RECORD_VERSION)
+        fields = records[str(state.sample_id), state.epoch]
         if fields.get("state") is not None and fields.get("probe") is not None:
             write_record(state.store, SampleRecord(**fields))
-            state.store_as(ProbeRecord).record_version = version
         state.messages = [*context(), ChatMessageUser(content="the question")]
         return state
 

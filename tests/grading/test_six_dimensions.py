@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 from inspect_ai import Epochs
 from inspect_ai.scorer import Score
+from inspect_ai.util import Store
 
+from compression_eval.errors import DataError
 from compression_eval.grading.rubric import rubric_digest
 from compression_eval.grading.scorers import DIMENSION_KEYS, six_dimensions
+from compression_eval.record import SampleRecord, read_record, write_record
 from tests.grading.samples import (
     MockGrader,
     answer_record,
@@ -190,22 +193,12 @@ def test_failed_epochs_move_no_mean(tmp_path: Path) -> None:
     assert counts == dict.fromkeys(DIMENSION_KEYS, (2, 1)) | {"artifact_trail": (0, 3)}
 
 
-def test_a_record_of_another_version_is_refused(tmp_path: Path) -> None:
-    from inspect_ai import Task
-    from inspect_ai import eval as inspect_eval
-    from inspect_ai.dataset import Sample
-
-    from tests.grading.samples import fill_record
-
-    task = Task(
-        dataset=[Sample(id="a", input="probe", metadata={"fixture": "one", "cluster": "one"})],
-        solver=fill_record({("a", 1): record(record_version=99)}),
-        scorer=six_dimensions(),
-    )
-    (log,) = inspect_eval(task, model="mockllm/answerer", log_dir=str(tmp_path), display="log")
-    assert log.status == "error"
-    assert log.error
-    assert "record_version: is 99" in log.error.message
+def test_a_record_of_another_version_is_refused() -> None:
+    store = Store()
+    write_record(store, SampleRecord(**record()))
+    store.set("ProbeRecord:record_version", 99)
+    with pytest.raises(DataError, match="record_version: is 99"):
+        read_record(store)
 
 
 def test_every_conversation_counts_the_same_however_many_probes_it_has(tmp_path: Path) -> None:
