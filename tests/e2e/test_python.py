@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import eval as inspect_eval
 
 import compression_eval
-from tests.e2e import command, small
+from tests.e2e import command
 
 DOCS = sorted((command.ROOT / "docs").rglob("*.md"))
 PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -24,16 +23,6 @@ def test_the_quickstart_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         exec(snippet, scope)  # noqa: S102
     assert scope["log"].status == "success"
     assert len(scope["frame"]) == len(scope["log"].samples)
-
-
-def test_without_a_model_the_embedded_one_does_it(tiny: Path, log_dir: Path) -> None:
-    task = compression_eval.compression(fixtures=str(tiny), compressor_args=small.BUDGETS)
-    (log,) = inspect_eval(task, epochs=1, log_dir=str(log_dir), display="log")
-    for sample in small.samples(log):
-        answer = small.record(sample).answer
-        assert answer is not None
-        assert answer.model == "embedded/lexical"
-        assert small.values(sample, "six_dimensions")["overall"] >= 0
 
 
 def test_everything_public_is_there() -> None:

@@ -29,7 +29,6 @@ USABLE = {
     "plain": GOOD,
     "fenced": f"```json\n{GOOD}\n```",
     "prose around": f"Here are the results {{as asked}}:\n{GOOD}\nI hope that helps.",
-    "the same twice": f"{GOOD}\n{GOOD}",
     "the same quoted": f"It claims {GOOD}, which is right.\n{GOOD}",
 }
 
@@ -41,12 +40,9 @@ UNUSABLE: dict[str, tuple[str, str]] = {
         GOOD.replace('"reasoning": "r"', '"score": 0, "reasoning": "r"'),
         "not_json",
     ),
-    "results that are no list": ('{"criterionResults": {}}', "wrong_shape"),
     "no score": (GOOD.replace('"score": 4, ', ""), "wrong_shape"),
-    "no reason": (GOOD.replace(', "reasoning": "r"', ""), "wrong_shape"),
     "two different results": (f"{GOOD}\n{OTHER}", "wrong_shape"),
     "an incomplete one first": (f'{{"criterionResults": [{ONE}]}}\n{GOOD}', "missing"),
-    "one above the scale after": (f"{GOOD}\n{GOOD.replace('2.5', '6')}", "out_of_range"),
     "one is missing": (results(accuracy_factual=4), "missing"),
     "one is not asked for": (results(accuracy_factual=4, instruction_format=1, x=3), "unknown"),
     "one twice": (GOOD.replace("instruction_format", "accuracy_factual"), "duplicate"),
