@@ -8,7 +8,6 @@ NaN and moves nothing.
 """
 
 import functools
-import hashlib
 import math
 import re
 from collections import Counter
@@ -22,6 +21,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from compression_eval.errors import DataError, describe_validation_error
 from compression_eval.fixtures.banks import Probe, ProbeType
+from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.models import Language, Strict
 
 CriteriaMode = Literal["by_type", "all"]
@@ -230,7 +230,7 @@ def load_rubric(language: Language = "en") -> Rubric:
 def rubric_digest(language: Language = "en") -> str:
     """Return a SHA-256, in hex, of the criteria, their weights and what graders are shown."""
     shown = load_rubric(language).model_dump_json(exclude={"abstention"})
-    return hashlib.sha256(f"{structure().model_dump_json()}\0{shown}".encode()).hexdigest()
+    return digest(f"{structure().model_dump_json()}\0{shown}")
 
 
 def _read(name: str, model: type[ModelT]) -> ModelT:

@@ -182,7 +182,7 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
         words = answer_words(state.scores)
         findings = await anyio.to_thread.run_sync(_findings, sample, reading, words)
         wrong = None if sample.answer_text is None else words.violations(sample.probe)
-        cut, read = sample.record.cut, reading is not None and reading.by_model
+        cut, read = sample.record.cut, reading is not None and reading.calls > 0
         note = _reader_note(reading, made_here=made_here) if reading else ""
         text = _facts_explained(findings, wrong, cut, note)
         metadata: dict[str, Any] = {

@@ -7,7 +7,6 @@ The call shares its prefix with the grading calls about the state, for the provi
 and its reply serves all samples of the state (`SharedReadings`).
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from inspect_ai.util import JSONSchema
 from compression_eval.errors import one_line
 from compression_eval.facts.life import StateFinding, StateWord
 from compression_eval.facts.records import Region
+from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.asking import (
     Asked,
@@ -66,11 +66,6 @@ class StateReading:
     failure: str = ""
     """Why the reader, or one of its calls, failed; empty if none did."""
 
-    @property
-    def by_model(self) -> bool:
-        """Whether a language model was asked."""
-        return self.calls > 0
-
 
 @dataclass(frozen=True)
 class StateQuestion:
@@ -111,8 +106,7 @@ class SharedReadings:
     async def get(self, model: Model, about: StateQuestion) -> tuple[StateReading, bool]:
         """Return the reading of a state, and whether this call made it."""
         asking = json.dumps([probe.model_dump() for probe in about.asked])
-        parts = (about.language, asking, render_messages(about.context))
-        question = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        question = digest("\0".join((about.language, asking, render_messages(about.context))))
         slots = self._slots.get({})
         self._slots.set(slots)
         slot = slots.setdefault((current_attempt(), model, question), _Slot())
