@@ -9,7 +9,7 @@ from pydantic_core import to_jsonable_python
 
 from compression_eval.compressors.budget import KNOBS
 from compression_eval.compressors.hermes import DEFAULT_VERSION, install
-from compression_eval.compressors.names import SUFFIX
+from compression_eval.compressors.names import SUFFIX, calls_model
 from compression_eval.compressors.registry import COMPRESSORS, find_compressor, unknown_strategy
 from compression_eval.compressors.strategy import Compressor
 from compression_eval.terminal import CleanGroup, aligned, examples
@@ -86,7 +86,7 @@ def _data(compressor: Compressor) -> dict[str, Any]:
     return {
         "name": compressor.name,
         "summary": compressor.summary,
-        "calls_model": compressor.kind.calls_model,
+        "calls_model": calls_model(compressor.name),
         "readable": compressor.kind.readable,
         "takes_target": takes_target,
         "sized_by": "target_tokens" if takes_target else knob and knob.argument,

@@ -24,16 +24,13 @@ from compression_eval.compressors.strategy import Strategy, Text, strategy
 from compression_eval.compressors.summarising import completion
 from compression_eval.errors import lacking
 
-_EXTRA = ("compressor: langchain", "langchain")
 _KEY = "compression_eval_langchain"
 
 
 def _default_prompt(_: object) -> str:
     """Return the prompt that the middleware has if none is given."""
-    try:
-        from langchain.agents.middleware import SummarizationMiddleware
-    except ImportError:
-        return ""  # the compression says so
+    from langchain.agents.middleware import SummarizationMiddleware
+
     return str(inspect.signature(SummarizationMiddleware).parameters["summary_prompt"].default)
 
 
@@ -63,7 +60,7 @@ class LangChainCompaction(Strategy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if find_spec("langchain") is None:
-            raise lacking(*_EXTRA)
+            raise lacking("compressor: langchain", "langchain")
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
@@ -73,14 +70,10 @@ class LangChainCompaction(Strategy):
         Raises:
             CompressionError: The middleware did nothing or called no model, or the model failed.
         """
-        try:
-            from langchain.agents.middleware import SummarizationMiddleware
-            from langgraph.runtime import Runtime
-            from langsmith import tracing_context
-        except ImportError as error:
-            raise CompressionError(
-                "unsupported", f"langchain cannot be imported ({error}); {lacking(*_EXTRA)}"
-            ) from error
+        from langchain.agents.middleware import SummarizationMiddleware
+        from langgraph.runtime import Runtime
+        from langsmith import tracing_context
+
         # LangChain's agents keep the system prompt outside of their messages.
         system, rest = split_system(messages)
         by_id = {str(index): message for index, message in enumerate(rest)}

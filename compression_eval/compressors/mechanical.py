@@ -34,7 +34,6 @@ class FullContext(Strategy):
     """Keep everything: the ceiling. An agent that has to shrink its context cannot use it."""
 
     summary = "control: keeps everything"
-    calls_model = False
     exempt = True
     kind = "trim"
 
@@ -50,7 +49,6 @@ class NoContext(Strategy):
     """Keep the system prompt only: the floor, what can be guessed."""
 
     summary = "control: keeps the system prompt only"
-    calls_model = False
     exempt = True
     kind = "trim"
 
@@ -66,7 +64,6 @@ class TailOnly(WindowStrategy):
     """Keep the head and tail that a summarising arm keeps, and nothing in between."""
 
     summary = "control: keeps what a summarising arm keeps verbatim, without its summary"
-    calls_model = False
     kind = "trim"
 
     async def compact(
@@ -96,7 +93,6 @@ class MaskingCompaction(Strategy):
     """
 
     summary = "tool results but for the last few become a note with their number of lines"
-    calls_model = False
     kind = "edit"
 
     keep: NonNegativeInt = 10
@@ -138,7 +134,6 @@ class ClearToolsCompaction(Strategy):
     """Replace the results of older tool uses, and optionally their arguments, by a placeholder."""
 
     summary = "Anthropic's tool clearing done locally: all but the newest tool results go"
-    calls_model = False
     kind = "edit"
 
     keep: NonNegativeInt = 3

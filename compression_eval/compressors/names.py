@@ -19,3 +19,8 @@ CALLS_MODEL: Mapping[str, bool] = dict.fromkeys(
 
 Names of earlier versions stay, for their logs.
 """
+
+
+def calls_model(name: str) -> bool:
+    """Return whether a strategy calls a model; a user's own may."""
+    return CALLS_MODEL.get(name.removesuffix(SUFFIX), True)

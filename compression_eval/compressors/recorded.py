@@ -43,7 +43,6 @@ class RecordedState(Strategy):
     """Replace a history by the state after the recorded agent's own compaction."""
 
     summary = "what the recorded agent's own compaction left, at the cuts where it happened"
-    calls_model = False
     unsupported = staticmethod(unsupported)
 
     fixture: Fixture | None = None

@@ -81,7 +81,6 @@ class _InspectSummary(Strategy):
 @strategy
 class _InspectEdit(Strategy):
     summary = "Inspect's CompactionEdit: older tool results and thinking are cleared"
-    calls_model = False
 
     keep_thinking_turns: NonNegativeInt = 1
     """Newest turns whose thinking stays."""
@@ -100,7 +99,6 @@ class _InspectEdit(Strategy):
 @strategy
 class _InspectTrim(Strategy):
     summary = "Inspect's CompactionTrim: the newest share of the messages is kept"
-    calls_model = False
 
     preserve: Annotated[float, Field(ge=0, le=1)] = 0.2
     """Share of the messages kept, by count, newest first. Inspect's own default is 0.8."""

@@ -53,7 +53,6 @@ class Strategy(CompactionStrategy):
     kind: ClassVar[Literal["summary", "edit", "trim"]] = "summary"
     summary: ClassVar[str]
     """What it does, in one line."""
-    calls_model: ClassVar[bool] = True
     exempt: ClassVar[bool] = False
     """Whether it is a control that may shrink nothing or leave nothing."""
     readable: ClassVar[bool] = True

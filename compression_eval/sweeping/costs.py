@@ -16,6 +16,7 @@ import yaml
 from inspect_ai.model import ContentText, Model
 from pydantic import BaseModel, ConfigDict, Field
 
+from compression_eval.compressors.names import calls_model
 from compression_eval.compressors.running import CompressionPlan, compress
 from compression_eval.compressors.state import State
 from compression_eval.compressors.tokens import token_counter
@@ -123,8 +124,8 @@ async def arm_costs(
         settings: Of the sweep.
         model: Takes the place of the compressing one.
     """
-    calls_model, epochs = arm.spec.compressor.kind.calls_model, settings.epochs
-    costs = ArmCosts("rehearsed" if calls_model else "computed")
+    by_model, epochs = calls_model(arm.spec.name), settings.epochs
+    costs = ArmCosts("rehearsed" if by_model else "computed")
     places: dict[int, list[ProbePlan]] = {}
     for plan in plans:
         places.setdefault(id(plan.compression), []).append(plan)
@@ -141,7 +142,7 @@ async def arm_costs(
         size, why = state.state_tokens, f"{state.status}: {state.failure}"
         # Without a call, a target failed for what it cannot hold, whatever a model would reply.
         certain = state.status in TOO_LARGE or (arm.budget is not None and not compressing.calls)
-        fails = state.status != "ok" and (not calls_model or certain)
+        fails = state.status != "ok" and (not by_model or certain)
         if state.status != "ok" and not fails:
             # A real model's reply is unknown, and some strategies need their vendor.
             costs.basis, costs.unrehearsed = "assumed", costs.unrehearsed or why
@@ -158,7 +159,7 @@ async def arm_costs(
         costs.add("grader", _grading(group, shown, settings).times(epochs))
         if settings.state_facts != "match" and state.readable:
             # Epochs of a strategy without a model share one state, which is read once.
-            costs.add("reader", _reading(group[0], shown).times(epochs if calls_model else 1))
+            costs.add("reader", _reading(group[0], shown).times(epochs if by_model else 1))
     costs.state_tokens = sum(sizes) / len(sizes) if sizes else 0.0
     return costs
 

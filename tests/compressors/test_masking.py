@@ -53,19 +53,12 @@ def test_nothing_old_enough_is_not_a_compression(fixture: Fixture) -> None:
         assert state.messages == []
 
 
-def test_clearing_keeps_the_last_three_uses_and_their_arguments(fixture: Fixture) -> None:
-    state, _ = compressed(fixture, "clear-tools")
-    assert state.status == "ok", state.failure
-    assert results(state)[:-3] == [CLEARED] * 9
-    assert CLEARED not in results(state)[-3:]
-    assert calls(state) == [("bash", {"command": f"run {step}"}) for step in range(12)]
-
-
-@pytest.mark.parametrize("inputs", [True, ["bash"]])
+@pytest.mark.parametrize("inputs", [False, True, ["bash"]])
 def test_clearing_takes_the_arguments_along_if_asked(fixture: Fixture, inputs: Any) -> None:
     state, _ = compressed(fixture, "clear-tools", {"clear_tool_inputs": inputs})
-    assert [arguments for _, arguments in calls(state)[:-3]] == [{}] * 9
-    assert calls(state)[-1] == ("bash", {"command": "run 11"})
+    assert [text == CLEARED for text in results(state)] == [True] * 9 + [False] * 3
+    whole = [("bash", {"command": f"run {step}"}) for step in range(12)]
+    assert calls(state) == ([("bash", {})] * 9 + whole[9:] if inputs else whole)
     assert len({message.id for message in state.messages}) == len(state.messages)
 
 

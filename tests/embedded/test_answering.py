@@ -1,15 +1,12 @@
 """Questions to the embedded model about a small session."""
 
 import json
-import time
 from typing import get_args
 
 import pytest
 from inspect_ai.model import (
     ChatMessage,
-    ChatMessageAssistant,
     ChatMessageSystem,
-    ChatMessageTool,
     ChatMessageUser,
     ContentText,
 )
@@ -19,7 +16,7 @@ from compression_eval.fixtures.banks import FormatKind
 from compression_eval.grading.form import share_kept
 from compression_eval.text.lookup import Text
 
-from .conftest import Ask, call, generate
+from .conftest import Ask, generate
 
 UNKNOWN = "The context does not contain this."
 
@@ -128,27 +125,3 @@ def test_an_introduction_in_a_part_of_its_own_is_not_asked_about(
     ]
     output = generate([*session, ChatMessageUser(content=list(content))])
     assert output.completion == ask(session, question)
-
-
-def test_the_same_request_gets_the_same_reply(session: list[ChatMessage], ask: Ask) -> None:
-    question = "Which test failed and with which error?"
-    first = ask(session, question)
-    ask(session[:4], question)
-    assert ask(session, question) == first
-
-
-def test_time_grows_with_the_text_alone(ask: Ask) -> None:
-    def took(size: int) -> float:
-        arguments = {"command": "echo " + "z/9_" * size}
-        history: list[ChatMessage] = [
-            ChatMessageUser(content="a1_" * size),
-            ChatMessageAssistant(content="{[`" * size, tool_calls=[call("1", "bash", **arguments)]),
-            ChatMessageTool(content="壁" * size, tool_call_id="1"),
-        ]
-        began = time.process_time()
-        ask(history, "Which `command` has z/9_ in it?")
-        ask(history, "Please summarise the conversation so far.")
-        return time.process_time() - began
-
-    took(1_000)
-    assert took(160_000) < 12 * took(40_000) + 0.5
