@@ -172,7 +172,7 @@ def test_plain_functions_never_run_twice_at_once_and_do_not_block(tmp_path: Path
 
 
 def test_the_files_that_define_it_decide_the_digest(here: Path) -> None:
-    digests = []
+    digests: list[str | None] = []
     for source in ("def y(messages): return messages[:2]\n", "def y(messages): return []\n"):
         sys.modules.pop("defines_y", None)
         written(here, source, "defines_y.py")
