@@ -137,18 +137,9 @@ def json_object(arguments: str) -> dict[str, Any]:
         value = arguments
     if not isinstance(value, dict) or deeper_than(value, MAX_NESTING):
         value = {"input": value if isinstance(value, str) else arguments}
-    cleaned: dict[str, Any] = _cleaned(value) if broken_text(value) is not None else value
+    broken = broken_text(value) is not None
+    cleaned: dict[str, Any] = from_json(clean(as_text(value))) if broken else value
     return cleaned
-
-
-def _cleaned(value: Any) -> Any:
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, dict):
-        return {_cleaned(key): _cleaned(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_cleaned(item) for item in value]
-    return value
 
 
 def tool_definitions(values: Iterable[Any]) -> tuple[list[ToolDefinition], int]:

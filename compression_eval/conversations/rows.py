@@ -4,7 +4,6 @@ A dataset on the Hugging Face Hub, a Parquet file or a file with a JSON object o
 are read one at a time, so that a dataset may be larger than memory.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from compression_eval.conversations.drafts import Conversation
-from compression_eval.conversations.fields import Json, label, origin
+from compression_eval.conversations.fields import Json, from_json, label, origin
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.readers.base import with_asides
 from compression_eval.conversations.sources import PARQUET_MAGIC, SourceFile, Value, source_file
@@ -220,9 +219,6 @@ def _form_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, A
 
 def _decoded(value: Any) -> Any:
     """Return what a column holds; tables often hold lists as JSON text."""
-    if isinstance(value, str) and value[:64].lstrip().startswith(("[", "{")):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
+    held = isinstance(value, str) and value[:64].lstrip().startswith(("[", "{"))
+    found = from_json(value) if held else None
+    return value if found is None else found
