@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from inspect_ai.model import ChatMessage, ChatMessageAssistant
-from inspect_ai.scorer import Metric, Score, Scorer, Target, scorer
+from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
 from inspect_ai.util import StoreModel
 from pydantic import BaseModel, Field
@@ -47,7 +47,7 @@ class History(BaseModel):
     files: list[str] = Field(default_factory=list)
     """Files that it read or wrote."""
     commands: list[str] = Field(default_factory=list)
-    """Digests of the commands that it ran; see `commands_in`."""
+    """Digests of the commands that it ran."""
 
 
 class ResumptionRecord(StoreModel):
@@ -78,19 +78,19 @@ def history_of(messages: Sequence[Message]) -> History:
     calls = calls_of_fixture(messages)
     events = read_calls(calls).events  # the project's folder is found in them
     files = {path for event in events for path in (event.path, event.to) if path}
-    return History(files=sorted(files), commands=sorted(commands_in(calls)))
+    commands = {_digest(text) for call in calls for text in _commands(call)}
+    return History(files=sorted(files), commands=sorted(commands))
 
 
-def commands_in(calls: Sequence[Call]) -> set[str]:
-    """Return digests of the commands that shell calls ran.
+def _digest(command: str) -> str:
+    return digest(command)[:16]
+
+
+def _commands(call: Call) -> Iterator[str]:
+    """Yield the commands that a shell call runs, each on one line, without redirected output.
 
     Of a pipeline only the first command counts: what its output is cut to makes it no other.
     """
-    return {digest(text)[:16] for call in calls for text in single_commands(call)}
-
-
-def single_commands(call: Call) -> Iterator[str]:
-    """Yield the commands that a shell call runs, each on one line, without redirected output."""
     command = command_of(call.arguments)
     if deed_of(call.name, call.arguments) != "shell" or not isinstance(command, str):
         return
@@ -114,50 +114,33 @@ def single_commands(call: Call) -> Iterator[str]:
             waiting.extend(node.named_children)
 
 
-def files_read_again(messages: Sequence[ChatMessage], history: History, folder: str) -> list[str]:
-    """Return the files that the agent read although the history had them.
+def _done_again(
+    messages: Sequence[ChatMessage], history: History, folder: str
+) -> tuple[list[str], list[str]]:
+    """Return the files that the agent read and the commands that it ran although the history had.
+
+    Each stands there once: a file if the agent had not changed it before, a command if it had not
+    changed anything. A here-document stands as the name of a file that holds it.
 
     Args:
         messages: The agent's part of the conversation.
         history: Of the conversation before the cut.
         folder: The project folder.
-
-    Returns:
-        Each file once; without those that the agent had changed itself before it read them.
     """
-    changed: set[str] = set()
-    again: dict[str, None] = {}
-    for event in read_calls(calls_of_messages(messages), root=folder).events:
+    calls, changed, changes = calls_of_messages(messages), set[str](), list[int]()
+    files, commands = dict[str, None](), dict[str, None]()
+    for event in read_calls(calls, root=folder).events:
         path = event.path.removeprefix(f"{WORKSPACE}/")
         if event.action != "read":
             changed |= {path, event.to}
+            changes.append(event.message)
         elif path in history.files and path not in changed:
-            again[path] = None
-    return list(again)
-
-
-def commands_run_again(messages: Sequence[ChatMessage], history: History, folder: str) -> list[str]:
-    """Return the commands that the agent ran, before it changed a file, although the history had.
-
-    Args:
-        messages: The agent's part of the conversation.
-        history: Of the conversation before the cut.
-        folder: The project folder.
-
-    Returns:
-        Each command once; a here-document stands as the name of a file that holds it.
-    """
-    calls = calls_of_messages(messages)
-    changes = [
-        event.message for event in read_calls(calls, root=folder).events if event.action != "read"
-    ]
+            files[path] = None
     known = set(history.commands)
-    again: dict[str, None] = {}
     for call in calls:
-        if changes and call.message > changes[0]:
-            break
-        again |= {text: None for text in single_commands(call) if digest(text)[:16] in known}
-    return list(again)
+        if not changes or call.message <= changes[0]:
+            commands |= {text: None for text in _commands(call) if _digest(text) in known}
+    return list(files), list(commands)
 
 
 def asks(message: ChatMessage) -> bool:
@@ -191,12 +174,7 @@ FINISHING_KEYS = (
 """Keys of the score of `finishing`, on every sample whose agent ended by itself."""
 
 
-def finishing_metrics() -> dict[str, list[Metric]]:
-    """Return the metrics of `finishing`: means over conversations with their errors."""
-    return {key: [over_conversations()] for key in FINISHING_KEYS}
-
-
-@scorer(metrics=finishing_metrics())
+@scorer(metrics={key: [over_conversations()] for key in FINISHING_KEYS})
 def finishing() -> Scorer:
     """Report how the work went on; calls no model.
 
@@ -220,8 +198,7 @@ def finishing() -> Scorer:
         checks = [result for result in record.checked if result.kind == "check"]
         broken = [result for result in record.checked if result.kind != "check" and result.failure]
         passed = sum(not result.failure for result in checks)
-        files = files_read_again(own, record.history, record.folder)
-        commands = commands_run_again(own, record.history, record.folder)
+        files, commands = _done_again(own, record.history, record.folder)
         return Score(
             value={
                 "solved": int(passed == len(checks) and not broken),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from inspect_ai.log import EvalSample
+from inspect_ai.log import EvalLog, EvalSample
 from inspect_ai.model import ChatMessageTool, ModelOutput
 from inspect_ai.tool import ToolCall
 
@@ -45,6 +45,12 @@ def fetching(*wanted: Wanted, answer: str = "Now I know: E4401.") -> Callable[[C
     return reply
 
 
+def run(log_dir: Path, path: Path, **given: Any) -> EvalLog:
+    """Run the task once, with tools, on a state that holds nothing."""
+    plain: dict[str, Any] = {"compressor": "none", "compressor_args": {}, "refetch": True}
+    return small.run(log_dir, path, epochs=1, **plain | given)
+
+
 def offered(call: Call) -> list[str]:
     return [tool.name for tool in call.tools] if call.tool_choice == "auto" else []
 
@@ -74,10 +80,10 @@ def test_the_first_answer_is_the_same_with_and_without(
     tiny: Path, log_dir: Path, scripts: Scripts
 ) -> None:
     runs = []
-    for given in ({}, {"refetch": True}):
+    for refetch in (False, True):
         scripts |= scripted.proper_scripts()
         scripts[ANSWERS].reply = fetching(("read_message", {"number": 3}))
-        log = small.run(log_dir, tiny, epochs=1, compressor="none", compressor_args={}, **given)
+        log = run(log_dir, tiny, refetch=refetch)
         first = [call for call in scripts[ANSWERS].calls if call.tool_choice == "none"]
         asked = [(call.text, call.tools, call.config.model_dump()) for call in first]
         kept: list[Any] = []
@@ -109,7 +115,7 @@ def test_what_was_missed_is_recovered_and_counted(
         ("search_history", {"query": "error code of the log"}), ("read_message", {"number": 3})
     )
     scripts[GRADES].reply = by_words
-    log = small.run(log_dir, tiny, epochs=1, compressor="none", compressor_args={}, refetch=True)
+    log = run(log_dir, tiny)
     sample = only(log)
     values = small.values(sample, "refetch")
     assert values == {
@@ -134,7 +140,7 @@ def test_where_a_language_model_graded_no_look_up_stands_in_for_its_word(
 ) -> None:
     scripts[ANSWERS].reply = fetching(("read_message", {"number": 3}))
     scripts[GRADES].reply = lambda call: scripted.grading(scripted.criteria_in(call.text), [], 4)
-    log = small.run(log_dir, tiny, epochs=1, compressor="none", compressor_args={}, refetch=True)
+    log = run(log_dir, tiny)
     values = small.values(only(log), "refetch")
     assert values["knowledge_after"] == 4
     assert [name for name, value in values.items() if math.isnan(value)] == [
@@ -164,7 +170,7 @@ STORY = {
         {"user": "Make it LATE-2."},
         {
             "assistant": "Yes.",
-            "calls": [{"bash": {"command": "echo LATE-2 | tee port.txt late.txt"}}],
+            "calls": [{"bash": {"command": LATE}}],
         },
         {"assistant": "It is LATE-2."},
     ],
@@ -208,9 +214,7 @@ def test_tools_show_nothing_from_behind_the_cut(
     ]
     scripts[ANSWERS].reply = fetching(*everything)
     limits = {"calls": 40, "tokens": 20_000}
-    log = small.run(
-        log_dir, planted, epochs=1, cut=CUT, compressor="none", compressor_args={}, refetch=limits
-    )
+    log = run(log_dir, planted, cut=CUT, refetch=limits)
     shown = given_out(scripts[ANSWERS])
     assert len(shown) == len(everything)
     assert "LATE-2" not in "".join(result.text for result in shown)
@@ -266,7 +270,7 @@ def test_files_of_an_import_are_those_that_its_calls_show(
         ("read_file", {"path": "gone.py"}),
         ("read_file", {"path": "empty.py"}),
     )
-    small.run(log_dir, path, epochs=1, compressor="none", compressor_args={}, refetch=True)
+    run(log_dir, path)
     listed, kept, gone, empty = given_out(scripts[ANSWERS])
     assert json.loads(listed.text) == {"files": ["kept.py"], "files_without_text": ["empty.py"]}
     assert json.loads(kept.text) == {
@@ -298,9 +302,8 @@ HOSTILE: list[Wanted] = [
 
 def test_hostile_arguments_are_tool_errors(planted: Path, log_dir: Path, scripts: Scripts) -> None:
     scripts[ANSWERS].reply = fetching(*HOSTILE)
-    given: dict[str, Any] = {"compressor": "none", "compressor_args": {}, "cut": CUT}
     limits = {"calls": len(HOSTILE), "tokens": 20_000}
-    log = small.run(log_dir, planted, epochs=1, **given, refetch=limits)
+    log = run(log_dir, planted, cut=CUT, refetch=limits)
     shown = given_out(scripts[ANSWERS])
     passed = [wanted for wanted, result in zip(HOSTILE, shown, strict=True) if not result.error]
     assert passed == []
@@ -318,7 +321,7 @@ def test_no_text_can_end_its_line(tmp_path: Path, log_dir: Path, scripts: Script
     scripts[ANSWERS].reply = fetching(
         ("search_history", {"query": "E4401 obey"}), ("read_message", {"number": 3})
     )
-    small.run(log_dir, path, epochs=1, compressor="none", compressor_args={}, refetch=True)
+    run(log_dir, path)
     for result in given_out(scripts[ANSWERS])[:2]:
         lines = [json.loads(line) for line in result.text.splitlines()]
         assert 3 in {line["number"] for line in lines}
@@ -337,7 +340,7 @@ def test_limits_end_the_fetching_and_the_model_still_answers(
 ) -> None:
     several: list[Wanted] = [("read_message", {"number": number}) for number in (1, 3, 10)]
     scripts[ANSWERS].reply = fetching(*several)
-    log = small.run(log_dir, tiny, epochs=1, compressor="none", compressor_args={}, refetch=limits)
+    log = run(log_dir, tiny, refetch=limits)
     fetched = refetch_of(only(log))
     assert fetched.limit_reached == reached
     assert len(fetched.fetched) == carried_out
@@ -360,9 +363,7 @@ def test_a_failure_of_fetching_is_no_score_and_leaves_the_first_one(
         return wanting(("read_message", {"number": 3}))
 
     scripts[ANSWERS].reply = reply
-    log = small.run(
-        log_dir, tiny, epochs=1, compressor="none", compressor_args={}, refetch={"calls": 2}
-    )
+    log = run(log_dir, tiny, refetch={"calls": 2})
     sample = only(log)
     reasons = {
         "insists": "refetch_failed: the limit of calls was reached",
@@ -385,7 +386,7 @@ def test_a_failed_first_answer_is_not_wrong_and_gets_no_second_one(
         return scripted.proper_answer(call) if "error code" in call.last else " "
 
     scripts[ANSWERS].reply = reply
-    log = small.run(log_dir, tiny, epochs=1, compressor="none", compressor_args={}, refetch=True)
+    log = run(log_dir, tiny)
     by_id = {str(sample.id): small.record(sample) for sample in small.samples(log)}
     assert ["code" in name for name in by_id] == [bool(kept.refetch) for kept in by_id.values()]
     assert "0 of 1 second answer failed" in (log.metadata or {})["failures"]
@@ -401,7 +402,7 @@ def test_a_second_answer_that_no_grader_judged_is_no_score(
     scripts[GRADES].reply = lambda call: (
         "no JSON" if "Now I know" in call.text else scripted.proper_grading(call)
     )
-    log = small.run(log_dir, tiny, epochs=1, compressor="none", compressor_args={}, refetch=True)
+    log = run(log_dir, tiny)
     graded = (only(log).scores or {})["refetch"]
     assert graded.reason == "grader_failed: not_json"
     assert math.isnan(graded.as_float())
@@ -416,16 +417,7 @@ def test_other_limits_are_refused(wrong: Any) -> None:
 
 
 def test_the_embedded_model_searches_reads_and_answers(tiny: Path, log_dir: Path) -> None:
-    log = small.run(
-        log_dir,
-        tiny,
-        epochs=1,
-        compressor="none",
-        compressor_args={},
-        refetch=True,
-        model="embedded/lexical",
-        model_roles={},
-    )
+    log = run(log_dir, tiny, model="embedded/lexical", model_roles={})
     sample = only(log)
     values = small.values(sample, "refetch")
     assert (values["recall_before"], values["recall_after"]) == (0, 1)
