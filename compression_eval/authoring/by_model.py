@@ -6,29 +6,20 @@ about nothing else. Its keys are names and values, which are looked up in answer
 which only a reader can judge. A reader without the conversation guesses at the questions. One with
 the conversation answers them and says what is wrong, not needed or guessed; the keys that are
 looked up have to find its right answer and not its wrong one. What fails a check or a reader goes
-back to the writer. A message of the history is JSON on a line of its own, where nothing in it can
-end its line, between marks whose code is made from the whole material, so that no message can
-contain it. It comes first in every request about it, for the provider's prompt cache.
+back to the writer.
 """
 
-import hashlib
 import itertools
-import json
 import logging
-import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib.resources import files
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import anyio
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
-    ChatMessageSystem,
     ChatMessageUser,
-    ContentText,
     GenerateConfig,
     Model,
     ModelOutput,
@@ -49,11 +40,11 @@ from compression_eval.authoring.history import (
     draft,
     fact,
 )
+from compression_eval.authoring.material import material_of, parts_of, prompt, request_of
 from compression_eval.authoring.mechanical import wording
 from compression_eval.errors import one_line, shorten
 from compression_eval.fixtures.banks import AnswerKey, ExpectedFact, Probe, ProbeType
 from compression_eval.fixtures.models import BROKEN_TEXT, NonEmpty, broken_text
-from compression_eval.fixtures.tokens import text_counter
 from compression_eval.grading.asking import list_schema, object_schema, objects_with
 from compression_eval.inspect_models import cut_off, refused, said
 from compression_eval.text.lookup import Text
@@ -72,17 +63,6 @@ CHUNK_TOKENS = 60_000
 
 NeedKind = Literal["request", "constraint", "rejection", "state", "reason", "dead_end"]
 
-_TOOL_TEXTS = (4_000, 1_500, 500)
-"""Characters of a tool's result, and of the arguments of a call, that are shown; the first with
-which a history fits into one request. Evidence further inside is not asked for: most of it is
-what the workspace shows."""
-
-_MAX_TEXT = 12_000
-"""The same for what the user and the agent wrote."""
-
-_MAX_BETWEEN = 1_500
-"""The same for what the user wrote after the part that is shown."""
-
 _MAX_ECHO = 80_000
 _MAX_CANDIDATES = 60
 _MAX_REASON = 300
@@ -91,7 +71,6 @@ _TEXT = JSONSchema(type="string")
 _TEXTS = JSONSchema(type="array", items=_TEXT)
 _NUMBER = JSONSchema(type="integer")
 ModelT = TypeVar("ModelT", bound=BaseModel)
-_PLACE = re.compile(r"\{(\w+)\}")
 
 
 class ReplyError(ValueError):
@@ -213,14 +192,14 @@ class ModelGenerator:
 
         Half as many again as are needed are asked for, since some are dropped.
         """
-        parts, tool_text = _parts(history, self.chunk_tokens)
+        parts, tool_text = parts_of(history, self.chunk_tokens)
         count = max(1, -(-3 * self.per_type // (2 * len(parts))))
         harvests = [Harvest() for _ in parts]
         done = 0
 
         async def write(number: int) -> None:
             nonlocal done
-            material = _material(history, parts[number], tool_text)
+            material = material_of(history, parts[number], tool_text)
             written = _Written(history, f"{BY_MODEL}{self.model}", harvests[number])
 
             async def take(output: ModelOutput) -> str:
@@ -232,8 +211,8 @@ class ModelGenerator:
                 return written.correction() if written.tries < TRIES else ""
 
             language = wording("language_name", history.language)
-            task = _prompt("instructions", count=str(count), language=language)
-            failure = await self._ask(_request(material, task), _writing_schema(), take)
+            task = prompt("instructions", count=str(count), language=language)
+            failure = await self._ask(request_of(material, task), _writing_schema(), take)
             await self._try(written, material)
             written.give_up(failure)
             done += 1
@@ -309,8 +288,8 @@ class ModelGenerator:
         lines = "\n".join(map(one_line_json, [*others, *numbered]))
         form = object_schema(answers=list_schema(number=_NUMBER, **fields))
         schema = ResponseSchema(name=name, json_schema=form, strict=True)
-        task = _prompt(name, questions=lines)
-        request = _request(material, task) if material else [ChatMessageUser(content=task)]
+        task = prompt(name, questions=lines)
+        request = request_of(material, task) if material else [ChatMessageUser(content=task)]
         failure = await self._ask(request, schema, take)
         return [found.get(item["number"], {}) for item in numbered], failure
 
@@ -350,7 +329,7 @@ class ModelGenerator:
                 wrong, failure = await take(output), ""
             except ReplyError as error:
                 failure = str(error)
-                wrong = _prompt("unreadable", fault=failure)
+                wrong = prompt("unreadable", fault=failure)
             if not wrong:
                 break
             text = said(output).strip()[:_MAX_ECHO]
@@ -433,7 +412,7 @@ class _Written:
             "\n".join([f"{number}. {shorten(item.question)}", *(f"   - {r}" for r in item.reasons)])
             for number, item in enumerate(self.pending or [], 1)
         ]
-        return _prompt("correction", fault="\n".join(told)) if told else ""
+        return prompt("correction", fault="\n".join(told)) if told else ""
 
     def give_up(self, failure: str) -> None:
         """Drop what was not mended; all of it if no reply could be read."""
@@ -569,84 +548,3 @@ def _writing_schema() -> ResponseSchema:
         ),
     )
     return ResponseSchema(name="probe_candidates", json_schema=schema, strict=True)
-
-
-def _parts(history: History, budget: int) -> tuple[list[range], int]:
-    """Return the parts that a history is shown in, and how much of what tools returned.
-
-    A reader of a part cannot see what came of things later, so as much is shortened as is needed
-    to show all at once.
-    """
-    count = text_counter().count
-    for tool_text in _TOOL_TEXTS:
-        sizes = [0] * history.cut
-        for index in history.compressed:
-            sizes[index] = count(_line(history, index, tool_text))
-        if sum(sizes) <= budget:
-            break
-    return replace(history, sizes=sizes).chunks(budget), tool_text
-
-
-def _material(history: History, part: range, tool_text: int) -> str:
-    """Return a part of the messages, and what comes after it up to the cut, as they are shown."""
-    shown = "\n".join(_line(history, index, tool_text) for index in part)
-    after = "\n".join(
-        [
-            *(
-                _line(history, index, tool_text, _MAX_BETWEEN)
-                for index in range(part.stop, history.tail_start)
-                if history.messages[index].typed.strip()
-            ),
-            *(_line(history, index, tool_text) for index in range(history.tail_start, history.cut)),
-        ]
-    )
-    code = hashlib.sha256(f"{shown}\n{after}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return _prompt(
-        "material",
-        range=f"{part.start} to {part.stop - 1}",
-        code=code,
-        history=shown,
-        after=after,
-        kept_from=str(history.tail_start),
-    )
-
-
-def _request(material: str, task: str) -> list[ChatMessage]:
-    """Build a request about a part of the messages; all about one part begin alike."""
-    content = [ContentText(text=material, cache_breakpoint=True), ContentText(text=task)]
-    return [ChatMessageSystem(content=_prompt("conversation")), ChatMessageUser(content=[*content])]
-
-
-def _line(history: History, index: int, tool_text: int, text: int = _MAX_TEXT) -> str:
-    """Return a message as JSON on one line."""
-    message = history.messages[index]
-    longest = tool_text if message.role == "tool" else text
-    shown: dict[str, Any] = {
-        "index": index,
-        "role": message.role,
-        "text": _clipped(message.text, longest),
-    }
-    for call in message.calls:
-        arguments: Any = call.function.parsed()
-        written = json.dumps(arguments, ensure_ascii=False)
-        if len(written) > tool_text:
-            arguments = _clipped(written, tool_text)
-        shown.setdefault("calls", []).append({"name": call.function.name, "arguments": arguments})
-    return one_line_json(shown)
-
-
-def _clipped(text: str, longest: int) -> str:
-    if len(text) <= longest:
-        return text
-    half = longest // 2
-    return f"{text[:half]} [… {len(text) - 2 * half} characters …] {text[-half:]}"
-
-
-def _prompt(name: str, **values: str) -> str:
-    """Return a prompt with values in their places, all at once: no value is read as a place."""
-    return _PLACE.sub(lambda match: values.get(match[1], match[0]), _template(name))
-
-
-@cache
-def _template(name: str) -> str:
-    return (files(__package__) / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()

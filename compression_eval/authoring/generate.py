@@ -425,8 +425,7 @@ def generate_command(
 
 
 def _spent(usage: "Usage") -> str:
-    total = usage.total
-    cache = total.input_tokens_cache_read
+    total, cache = usage.total, usage.total.input_tokens_cache_read
     cached = f", {cache} read from cache" if cache else ""
     sent = f"{usage.calls} calls, {total.input_tokens} tokens in{cached}"
     return f"{sent}, {total.output_tokens} out"

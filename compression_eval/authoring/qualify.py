@@ -13,7 +13,7 @@ import json
 import math
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from contextvars import Context
@@ -31,8 +31,7 @@ from inspect_ai.model import ChatMessageUser
 
 from compression_eval.analysis.logs import QUALIFYING
 from compression_eval.arguments import TaskArguments
-from compression_eval.compressors.budget import split, split_system
-from compression_eval.compressors.prompts import prompt
+from compression_eval.authoring.history import histories
 from compression_eval.compressors.tokens import token_counter
 from compression_eval.dataset import dataset_of
 from compression_eval.errors import DataError, PassedOverError, shorten
@@ -41,7 +40,6 @@ from compression_eval.fixtures.banks import (
     QualifyingRuns,
     verdict_digest,
 )
-from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.cuts import CutArgument, cut_argument
 from compression_eval.fixtures.loading import (
     FixtureSource,
@@ -327,24 +325,21 @@ async def _tokens(
     pairs: _Pairs, samples: Sequence[Sample], settings: QualifySettings
 ) -> Counter[Condition]:
     """Return the tokens that each condition sends to the model, over all epochs."""
-    counter, sent = token_counter(), Counter[Condition]()
-    mark = ChatMessageUser(content=prompt("carrier_empty"))
-    messages = {pair.fixture.name: await conversation(pair.fixture) for _, pair in pairs}
-    states: dict[tuple[str, int], dict[Condition, int]] = {}
+    sent, questions = Counter[Condition](), defaultdict[tuple[str, int], list[int]](list)
     for sample in samples:
         name, cut, _ = _place(sample)
-        if (name, cut) not in states:
-            history = messages[name][:cut]
-            window = split(history, 0, settings.tail_tokens)
-            states[name, cut] = {
-                "full": counter.messages(history),
-                "none": counter.messages(split_system(history)[0]),
-                "tail": counter.messages([*window.head, mark, *window.tail]),
-            }
-        question = ChatMessageUser(content=f"{question_preamble()}\n\n\n{sample.input}")
-        for condition in CONDITIONS:
-            tokens = states[name, cut][condition] + counter.message(question)
-            sent[condition] += tokens * settings.epochs
+        asked = ChatMessageUser(content=f"{question_preamble()}\n\n\n{sample.input}")
+        questions[name, cut].append(token_counter().message(asked))
+    for _, pair in pairs:
+        cuts = sorted(cut for name, cut in questions if name == pair.fixture.name)
+        for history in await histories(pair.fixture, cuts, settings.tail_tokens):
+            system = sum(history.sizes[: history.start])
+            tail = system + sum(history.sizes[history.tail_start :])
+            states = {"full": sum(history.sizes), "none": system, "tail": tail}
+            asked_at = questions[pair.fixture.name, history.cut]
+            for condition in CONDITIONS:
+                tokens = len(asked_at) * states[condition] + sum(asked_at)
+                sent[condition] += tokens * settings.epochs
     return sent
 
 
