@@ -6,7 +6,7 @@ separates.
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -140,10 +140,7 @@ def fitted_to(asked: Mapping[str, Any]) -> str:
 
 
 def _named_by(log: Log) -> dict[str, Any]:
-    """Return the arguments that a log's arm is named by.
-
-    A sweep's budget stands for the argument that was fitted to it.
-    """
+    """Return the arguments that name a log's arm; a sweep's budget for what was fitted to it."""
     asked = (log.header.eval.metadata or {}).get(FITTED)
     asked = asked if isinstance(asked, dict) else {}
     arguments = {**arguments_of(log), "cycles": _cycles(log)}
@@ -259,13 +256,9 @@ def _groups(names: Iterable[str]) -> dict[str, list[int]]:
 
 def _all_different(names: Sequence[str], wholes: Sequence[str]) -> list[str]:
     """Return names, with a digest where one name has several meanings."""
-    things: dict[str, set[str]] = defaultdict(set)
-    for name, whole in zip(names, wholes, strict=True):
-        things[name].add(whole)
-    return [
-        f"{name} {_hidden(whole)}" if len(things[name]) > 1 else name
-        for name, whole in zip(names, wholes, strict=True)
-    ]
+    pairs = list(zip(names, wholes, strict=True))
+    meanings = Counter(name for name, _ in set(pairs))
+    return [f"{name} {_hidden(whole)}" if meanings[name] > 1 else name for name, whole in pairs]
 
 
 def _told_apart(kinds: Sequence[str], logs: Sequence[Log]) -> list[dict[str, str]]:

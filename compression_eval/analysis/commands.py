@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compression_eval.analysis.comparison import CONDITIONS
 from compression_eval.errors import DataError, lacking
 from compression_eval.fixtures.writing import versioned_json, write_whole
 from compression_eval.terminal import (
@@ -30,8 +31,6 @@ DEFAULT_VIEWER = "http://127.0.0.1:7575"
 
 
 class _NotComparableError(click.ClickException):
-    """Ends with one clean line and the exit code for sides that cannot be compared."""
-
     exit_code = 2
 
 
@@ -71,15 +70,6 @@ class _Refusing(click.Command):
         return super().parse_args(ctx, spread)
 
 
-def _allowed(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...]) -> Any:
-    from compression_eval.analysis.comparison.sides import CONDITIONS
-
-    for name in names:
-        if name not in CONDITIONS:
-            raise click.BadParameter(f"{name!r} is not one of {', '.join(CONDITIONS)}")
-    return names
-
-
 @click.command(
     cls=_Refusing,
     epilog=examples(
@@ -109,8 +99,8 @@ def _allowed(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...
 @click.option(
     "--allow",
     multiple=True,
+    type=click.Choice(tuple(CONDITIONS)),
     metavar="NAME",
-    callback=_allowed,
     help="Let this differ, and compare what both have; can be given several times.",
 )
 @click.option("--gate", is_flag=True, help="For CI: only the decision.")

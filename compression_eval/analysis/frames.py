@@ -213,9 +213,8 @@ def _unfolded(frame: "DataFrame", cells: Iterable[Any], names: Iterable[str]) ->
         for row in _rows(cell):
             places.append(place)
             for name, own in values.items():
-                own.append(row.get(name, float("nan")))
-    kept = frame.iloc[places].reset_index(drop=True)
-    return kept.join(DataFrame(values))
+                own.append(row.get(name, math.nan))
+    return frame.iloc[places].reset_index(drop=True).join(DataFrame(values))
 
 
 def _rows(cell: Any) -> list[Any]:
@@ -277,15 +276,12 @@ def read_rows(
     Raises:
         DataError: A log cannot be read, or was written by an incompatible version.
     """
-    names = tuple(names)
+    names, kept = tuple(names), aside.names if aside is not None else ()
     shared: dict[str, str] = {}  # samples have questions, digests and names in common
     columns: dict[str, Any] = {
-        name: array("d") if name in NUMBERS else []
-        for name in names
-        if aside is None or name not in aside.names
+        name: array("d") if name in NUMBERS else [] for name in names if name not in kept
     }
     sizes: list[int] = []
-    kept = aside.names if aside is not None else ()
     with _cells_by_log(logs, names, processes, kept) as read:
         # Now, since it starts threads: processes are forked from this one while it has none.
         from pandas import DataFrame, Series
@@ -342,10 +338,7 @@ def _cells_by_log(
     aside: Sequence[str] = (),
 ) -> Iterator[Iterator[tuple[Log, Cells, bytes]]]:
     """Give each log with its cells, those aside packed; how it was graded is known then."""
-    if processes is None:
-        processes = processes_for(logs)
-    processes = min(processes, len(logs))
-    engine = Engine(processes)
+    engine = Engine(min(processes or processes_for(logs), len(logs)))
     read = partial(_cells_of, names=names, aside=aside)
 
     def read_all() -> Iterator[tuple[Log, Cells, bytes]]:

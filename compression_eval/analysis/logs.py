@@ -199,8 +199,7 @@ def _parsed(archive: ZipFile) -> Iterator[EvalSample]:
         sample, _, epoch = name.removesuffix(".json").rpartition("_epoch_")
         return int(epoch), sample
 
-    names = {name for name in archive.namelist() if name.startswith("samples/")}
-    for name in sorted(names, key=place):
+    for name in sorted({n for n in archive.namelist() if n.startswith("samples/")}, key=place):
         content = archive.read(name)
         try:
             part = _UsedPart.model_validate_json(content)
@@ -217,20 +216,13 @@ def _graded(samples: Iterable[S]) -> list[tuple[S, Mapping[str, Any]]]:
 
 
 def _check_score(where: str, scorer: str, score: Score) -> None:
-    """Refuse a score with a value off its scale; NaN and None are values that were not graded.
-
-    Args:
-        where: The sample and the scorer, for the error.
-        scorer: The scorer's own name.
-        score: What the log holds.
-    """
+    """Refuse a score with a value off its scale; NaN and None are values that were not graded."""
     own = score.value if isinstance(score.value, dict) else {"value": score.value}
     rubric = scorer == "six_dimensions"
     values: list[tuple[str, object, float]] = []
     for key, value in own.items():
-        of_rubric = rubric or key.startswith("knowledge")
-        most = MAX_SCORE if of_rubric else 1 if _SHARES.fullmatch(key) else math.inf
-        values.append((key, value, most))
+        most = 1 if _SHARES.fullmatch(key) else math.inf
+        values.append((key, value, MAX_SCORE if rubric or key.startswith("knowledge") else most))
     metadata = (score.metadata or {}) if rubric else {}
     for graded in (metadata, *(metadata.get("graders") or ())):
         for result in graded.get("criterionResults") or ():
@@ -381,9 +373,9 @@ def agent_logs(paths: Sequence[str]) -> list[Log]:
         DataError: A log cannot be read, or is missing.
     """
     names = [name for path in paths for name in (names_in(path) if is_folder(path) else [path])]
-    found: dict[str, Log] = {}
-    for name in names:
-        found[name] = header_of(name)
-        if is_ours(found[name].header):
+    found = []
+    for name in dict.fromkeys(names):
+        found.append(header_of(name))
+        if is_ours(found[-1].header):
             return []
-    return one_per_run([log for log in found.values() if log.header.status != "started"])
+    return one_per_run([log for log in found if log.header.status != "started"])

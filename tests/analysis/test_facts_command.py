@@ -116,17 +116,6 @@ def test_a_folder_with_a_failed_state(folder: Path, caplog: pytest.LogCaptureFix
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_a_text_cannot_steer_the_terminal(folder: Path, tmp_path: Path) -> None:
-    data = small.bank("evil")
-    data["probes"][0]["expected_facts"] = ["\x1b[2Jgone\r"]
-    fixture = small.write(tmp_path / "data", "evil", probes=data)
-    done = run(embedded(tmp_path / "logs", fixture, compressor="full").location)
-    assert done.exit_code == 0
-    assert "\x1b" not in done.stdout
-    assert "\r" not in done.stdout
-    assert "not_in_history" in done.stdout
-
-
 def test_what_is_no_log_of_ours(folder: Path, tmp_path: Path) -> None:
     others = folder / "others"
     path = next(others.glob("*.eval"))

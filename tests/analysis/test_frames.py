@@ -91,15 +91,10 @@ def test_criteria_add_up_to_the_dimensions(folder: Path) -> None:
     weights = {each.id: each.weight for each in structure().criteria}
     graded = criteria[criteria["score"].notna() & (criteria["grader"] == "panel")]
     keys = ["sample_uuid", "dimension"]
-    weighted = (
-        graded.assign(
-            weight=graded["criterion"].map(weights),
-            part=graded["criterion"].map(weights) * graded["score"].astype(float),
-        )
-        .groupby(keys)[["part", "weight"]]
-        .sum()
-    )
-    found = (weighted["part"] / weighted["weight"]).unstack()
+    weight = graded["criterion"].map(weights)
+    parts = graded.assign(weight=weight, part=weight * graded["score"].astype(float))
+    sums = parts.groupby(keys)[["part", "weight"]].sum()
+    found = (sums["part"] / sums["weight"]).unstack()
     samples = samples_frame(folder).set_index("sample_uuid")
     for dimension in structure().dimensions:
         expected = samples.loc[found.index, dimension].astype(float)

@@ -105,7 +105,7 @@ class Comparison:
     controls: Sequence[Controls | str] = ()
     """Of both sides; the reason where there are none."""
     allowed: Mapping[str, str] = field(default_factory=dict)
-    """Differences that were allowed, by name of `sides.CONDITIONS`."""
+    """Differences that were allowed, by name of `CONDITIONS`."""
 
     @property
     def sides(self) -> tuple[Arm, Arm]:
@@ -466,7 +466,7 @@ def compare(
         controls: Of both sides; why there are none where there are none.
         margin: The loss of a score (0 to 5) that is too much. If None, the smaller of
             `DEFAULT_THRESHOLD` and a tenth of the range of the controls.
-        allowed: Conditions that need not hold; names of `sides.CONDITIONS`.
+        allowed: Conditions that need not hold; names of `CONDITIONS`.
 
     Raises:
         DataError: They cannot be compared, or have no probe in common.

@@ -62,7 +62,7 @@ def controls_of(
     Args:
         sides: Both sides.
         beside: Logs of controls among those that were named.
-        named: The logs and folders in which the sides were found.
+        named: What was named: logs and folders.
         stored: Logs and folders of the controls alone; if empty they are looked for beside the
             sides.
 

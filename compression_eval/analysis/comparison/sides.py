@@ -1,7 +1,7 @@
 """The two sides of a comparison: which logs they are, that each is one arm, and what must match."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from compression_eval.analysis.arms import (
     made_of,
 )
 from compression_eval.analysis.columns import CRITERIA, FACTS, SAMPLE_COLUMNS
+from compression_eval.analysis.comparison import CONDITIONS
 from compression_eval.analysis.comparison.measures import (
     HEADLINE,
     embedded,
@@ -34,23 +35,6 @@ from compression_eval.versioning import SOURCE, TEXTS, TOOLS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-CONDITIONS: Mapping[str, str] = {
-    "unfinished": "the run came to its end",
-    "release": "scores of both releases mean the same",
-    "fixtures": "the same conversations",
-    "probes": "the same questions with the same answer keys",
-    "question": "the same text around each question",
-    "cycles": "as many compressions before each question",
-    "min_removed": "the same gate for what counts as a compression",
-    "rubric": "the same rubric",
-    "language": "the rubric in the same language",
-    "criteria": "the same choice of criteria",
-    "grader": "the same graders with the same parameters",
-    "grader_context": "graders saw the state on both sides, or on neither",
-    "state_facts": "a model read which facts states hold on both sides, or on neither",
-}
-"""Conditions of a comparison, by the name that allows a violation."""
 
 _BY_COLUMN = {
     "question": "question_digest",

@@ -68,11 +68,8 @@ MAX_JUNIT_TEXT = 20_000
 
 def page(comparison: Comparison, *, gate: bool = False) -> list[Section]:
     """Return a comparison as sections."""
-    sections = [Section("", [[*_decision(comparison)]])]
-    if gate:
-        return sections
-    sections.append(_arms(comparison))
-    return [*sections, *_details(comparison)]
+    decision = Section("", [[*_decision(comparison)]])
+    return [decision] if gate else [decision, _arms(comparison), *_details(comparison)]
 
 
 def _decision(comparison: Comparison) -> Iterator[str]:
@@ -167,19 +164,17 @@ def _what_would_tell(comparison: Comparison) -> str:
 
 
 def _arms(comparison: Comparison) -> Section:
+    sides = comparison.sides
     rows = [
-        (head, *map(value, comparison.sides))
-        for head, value in (
-            ("arm", lambda side: side.name),
-            ("logs", lambda side: str(len(side.logs))),
-            ("fixtures", lambda side: str(side.samples["fixture"].nunique())),
-            ("probes", lambda side: str(side.samples["sample"].nunique())),
-            ("compressions", lambda side: str(len(states_in(side.samples)))),
-            ("model", lambda side: side.model),
-            ("compressor model", lambda side: side.settings["compressor model"]),
-            ("graded by", lambda side: " | ".join(side.graders)),
-            ("version", lambda side: ", ".join(side.versions)),
-        )
+        ("arm", *(side.name for side in sides)),
+        ("logs", *(str(len(side.logs)) for side in sides)),
+        ("fixtures", *(str(side.samples["fixture"].nunique()) for side in sides)),
+        ("probes", *(str(side.samples["sample"].nunique()) for side in sides)),
+        ("compressions", *(str(len(states_in(side.samples))) for side in sides)),
+        ("model", *(side.model for side in sides)),
+        ("compressor model", *(side.settings["compressor model"] for side in sides)),
+        ("graded by", *(" | ".join(side.graders) for side in sides)),
+        ("version", *(", ".join(side.versions) for side in sides)),
     ]
     return Section("", [Table(("", *_SIDES), rows, texts=(1, 2)), [*_notes(comparison)]])
 
@@ -224,7 +219,7 @@ def _short(side: Arm, name: str, text: str) -> str:
 
 
 def _line_cells(measure: str, judged: Judged, threshold: float) -> list[str]:
-    """Return base, new, change, both intervals, p and verdict of a line, all of them short."""
+    """Return base, new, change, both intervals, p and verdict, all of them short."""
     seen, counts = judged.difference, threshold_of(measure, threshold)
     limit = shown_change(counts, measure).lstrip("+")
     told = judged.verdict.partition(",")[0]
@@ -264,11 +259,8 @@ def _details(comparison: Comparison) -> Iterator[Section]:
         title = f"By {BREAKDOWNS[column]} (exploratory: says where to look, decides nothing)"
         yield Section(title, [Table(heads, rows, names=2, texts=(len(heads) - 1,))])
     if one := read_on_one_side(*comparison.sides):
-        warning = (
-            f"WARNING only in {one} a model read which facts are there, in the other they were "
-            "looked up: facts lost and gained may come of that"
-        )
-        yield Section("", [[warning]])
+        told = f"WARNING only in {one} a model read which facts are there, in the other they were "
+        yield Section("", [[f"{told}looked up: facts lost and gained may come of that"]])
     for kind in ("lost", "gained"):
         rows = [_fact_cells(change) for change in comparison.facts if change.kind == kind]
         heads = ["fact", "probe", "fixture", "in answer", "in state", "stage"]
@@ -294,7 +286,6 @@ def _details(comparison: Comparison) -> Iterator[Section]:
 
 
 def _retention(comparison: Comparison) -> Section:
-    """Say where both sides stand between the controls."""
     rows = []
     for label, kept in zip(_SIDES, comparison.retention or (), strict=True):
         cells = ["close", "-", "-"]
@@ -313,26 +304,27 @@ def _failures(comparison: Comparison) -> Section:
             label,
             f"{each.failed_states} of {each.states}",
             _failed(each),
-            _share(each.ungraded, each, each.ungraded_reasons),
+            _share(each.samples, each.ungraded_reasons),
         )
         for label, each in zip(_SIDES, comparison.failed, strict=True)
     ]
     heads = ("", "compressions failed", "samples failed", "not graded")
     rises = ["the new arm fails more often, so nothing is called better"]
     table = Table(heads, rows, texts=(1, 2, 3))
-    return Section("Failures", [table, *([rises] if comparison.failures_rise else [])])
+    return Section("Failures", [table, rises] if comparison.failures_rise else [table])
 
 
 def _spent(comparison: Comparison) -> dict[str, dict[str, Spent]]:
     return spending({side.label: (side.samples, side.facts) for side in comparison.sides})
 
 
-def _failed(failures: Failures) -> str:
-    return _share(failures.failed, failures, failures.reasons)
+def _failed(of: Failures) -> str:
+    return _share(of.samples, of.reasons)
 
 
-def _share(number: int, of: Failures, by_reason: Mapping[str, int]) -> str:
-    text = f"{number} of {of.samples} ({number / max(of.samples, 1):.1%})"
+def _share(samples: int, by_reason: Mapping[str, int]) -> str:
+    number = sum(by_reason.values())
+    text = f"{number} of {samples} ({number / max(samples, 1):.1%})"
     reasons = ", ".join(f"{reason} {count}" for reason, count in by_reason.items())
     return f"{text}: {reasons}" if reasons else text
 

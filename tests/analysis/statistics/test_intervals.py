@@ -142,10 +142,8 @@ def _difference(estimate: float, error: float, freedom: float = 30) -> Differenc
         (0.29, 0.05, "better, whether by 0.30 is open"),
         (0.5, 0.05, "better, by at least the margin of 0.30"),
         (0.5, 0.11, "better, whether by 0.30 is open"),  # 0.28 is in the 95 % interval
-        (0.3, 0.0, "better, by at least the margin of 0.30"),
         (0.15, 0.05, "better, by less than the margin of 0.30"),
         (-0.29, 0.05, "worse, whether by 0.30 is open"),
-        (-0.5, 0.05, "worse, by at least the margin of 0.30"),
         (-0.3, 0.0, "worse, by at least the margin of 0.30"),
         (-0.15, 0.05, "worse, by less than the margin of 0.30"),
         (0.0, 0.05, "not worse by more than 0.30, nor better"),
@@ -192,9 +190,7 @@ def test_runs_that_all_came_out_the_same_are_a_sign_test() -> None:
         (0.25, 0.1, "better"),
         (-0.1, 0.02, "worse, by less than the margin"),
         (-0.25, 0.1, "worse"),
-        (-0.3, 0.001, "worse"),
         (-0.3, 0.3, "cannot tell"),
-        (0.0, 0.0, "not worse"),
         (-0.4, 0.0, "worse"),
     ],
 )
@@ -246,21 +242,14 @@ def test_failures_are_a_family_with_the_difference() -> None:
 def arm(values: dict[tuple[str, str, str], float]) -> ArmValues:
     """Return an arm from values by fixture, probe and state."""
     return ArmValues.of(
-        Observation(fixture, fixture, probe, state, value)
-        for (fixture, probe, state), value in values.items()
+        Observation(f, f, probe, s, value) for (f, probe, s), value in values.items()
     )
 
 
-def random_arm(seed: int, centre: float, fixtures: int = 6) -> ArmValues:
+def random_arm(seed: int, centre: float) -> ArmValues:
     source = random.Random(seed)
-    return arm(
-        {
-            (f"f{f}", f"p{p}", f"s{s}"): centre + source.gauss(0, 0.4)
-            for f in range(fixtures)
-            for p in range(4)
-            for s in range(3)
-        }
-    )
+    keys = ((f"f{f}", f"p{p}", f"s{s}") for f in range(6) for p in range(4) for s in range(3))
+    return arm({key: centre + source.gauss(0, 0.4) for key in keys})
 
 
 def test_no_value_is_no_mean() -> None:
