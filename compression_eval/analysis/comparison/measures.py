@@ -41,11 +41,9 @@ MAX_UNGRADED, MAX_UNGRADED_APART = 0.05, 0.03
 
 
 def threshold_of(measure: str, threshold: float = DEFAULT_THRESHOLD) -> float:
-    """Return the smallest difference that counts, in the unit of a measure.
+    """Return the smallest difference that counts, in the unit of a measure of `HEADLINE`.
 
-    Args:
-        measure: One of `HEADLINE`.
-        threshold: The one for scores from 0 to 5; a share has the same part of its range.
+    The threshold is given for scores from 0 to 5; that of a share is the same part of its range.
     """
     return threshold / MAX_SCORE if measure in SHARES else threshold
 
@@ -230,12 +228,7 @@ def exact_of(
 ) -> frozenset[str]:
     """Return the measures on which an arm of known strategy cannot vary.
 
-    Args:
-        compressor: The strategy.
-        compressor_model: The models of its role.
-        model: The model that answered.
-        graders: Those that graded.
-        read: Whether a language model read the states; it may read the same one otherwise.
+    A language model may grade the same answer otherwise, or read (`read`) the same state otherwise.
     """
     if not same_every_time(compressor, compressor_model):
         return frozenset()

@@ -189,8 +189,7 @@ def load_sides(
     Args:
         base: Logs, or folders with logs.
         new: Likewise.
-        base_arm: Which arm is meant where the logs hold several; its name, as tables give
-            it, or a part that no other has.
+        base_arm: The name of the arm that is meant where the logs hold several, or a part of it.
         new_arm: Likewise.
 
     Raises:
@@ -340,12 +339,8 @@ def release_of(log: Log) -> str:
 def _differing(base: Arm, new: Arm, unit: str, *, both_whole: bool) -> dict[str, str]:
     """Return in what two arms differ, or an empty text, by condition.
 
-    Args:
-        base: An arm.
-        new: Another one.
-        unit: Column that names their conversations.
-        both_whole: Whether neither may have a conversation or probe that the other lacks; else the
-            second may have more.
+    Conversations are named by the column `unit`. Unless both must be whole, the second arm may have
+    conversations and probes that the first one lacks.
     """
     names = (base.label, new.label)
     whole = names if both_whole else names[:1]
@@ -381,14 +376,9 @@ _Said = dict[tuple[str, ...], set[str]]
 def _sets_differ(
     both: "Sequence[DataFrame]", keys: list[str], column: str, noun: str, whole: Sequence[str]
 ) -> str:
-    """Compare which things two sides have, and their digests.
+    """Compare which things, named by keys, two sides have, and their digests in a column.
 
-    Args:
-        both: Samples of the two.
-        keys: Columns that name a thing.
-        column: Its digest.
-        noun: What it is.
-        whole: Labels of those of which the other must have everything.
+    `whole` has the labels of the sides of which the other one must have everything.
     """
     first, second = (_values(samples, keys, column) for samples in both)
     only = (first.keys() - second.keys(), second.keys() - first.keys())

@@ -141,26 +141,25 @@ def _what_would_tell(comparison: Comparison) -> str:
     ]
     ways = []
     if seen.here is None:
-        base, new = (3 * each for each in answers)
-        epochs = f"--epochs {base}" if base == new else f"--epochs {base} of base, {new} of new,"
-        ways.append(f"a second and third compression ({epochs} in all)")
+        thrice = _both([3 * each for each in answers])
+        ways.append(f"a second and third compression (--epochs {thrice} in all)")
     elif more.states is not None:
         now = [round(states / seen.fixtures) for states in seen.states]
-        base, new = (
-            max(0, more.states - have) * each for have, each in zip(now, answers, strict=True)
-        )
-        have = f"{now[0]}" if now[0] == now[1] else f"{now[0]} of base and {now[1]} of new"
-        again = f"run again into their folders: base with --epochs {base}, new with {new}"
-        if base == new:
-            again = f"run both again with --epochs {base} into their folders"
+        lacking = [max(0, more.states - have) for have in now]
+        epochs = [more * each for more, each in zip(lacking, answers, strict=True)]
         ways.append(
-            f"about {more.states} compressions of each conversation and side instead of {have} "
-            f"({again})"
+            f"about {more.states} compressions of each conversation and side instead of "
+            f"{_both(now)} (run both again with --epochs {_both(epochs)} into their folders)"
         )
     if more.fixtures is not None:
         ways.append(f"about {more.fixtures} conversations instead of {seen.fixtures}")
     listed = ", or ".join(ways) or "no affordable number of epochs or conversations"
     return f"what would tell, 4 times out of 5, if the difference is as seen: {listed}"
+
+
+def _both(numbers: Sequence[int]) -> str:
+    base, new = numbers
+    return str(base) if base == new else f"{base} of base and {new} of new"
 
 
 def _arms(comparison: Comparison) -> Section:
@@ -502,9 +501,9 @@ def _case(name: str, tag: str, message: str) -> Element:
 
 
 def _junit(cases: list[Element], page: str) -> str:
+    kinds = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     counts = {
-        name: str(sum(case.find(tag) is not None for case in cases))
-        for tag, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped"))
+        name: str(sum(case.find(tag) is not None for case in cases)) for name, tag in kinds.items()
     }
     suites = Element("testsuites")
     suite = SubElement(suites, "testsuite", {"name": _SUITE, "tests": str(len(cases)), **counts})

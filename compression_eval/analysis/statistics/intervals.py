@@ -232,13 +232,9 @@ def paired_difference(base: ArmValues, new: ArmValues) -> Difference | None:
 
 
 def between_states(arms: Sequence[ArmValues]) -> Spread | None:
-    """Return the spread that comes from compressing (and answering) anew.
+    """Return the spread of an arm's mean, or of the difference of two, from compressing anew.
 
-    Args:
-        arms: One for the spread of its mean, two for that of their difference.
-
-    Returns:
-        None if no unit of an arm was compressed twice.
+    None if no unit of an arm was compressed twice.
     """
     terms: list[tuple[float, int]] = []
     for arm in arms:

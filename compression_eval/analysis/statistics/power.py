@@ -58,10 +58,7 @@ class Design:
 def standard_error(design: Design, variances: Variances, *, elsewhere: bool = False) -> float:
     """Return the standard error of the difference of two arms of one design.
 
-    Args:
-        design: Of each of the two arms.
-        variances: Of the measure.
-        elsewhere: For new conversations instead of for these.
+    It is that on these conversations, or (`elsewhere`) for new ones.
     """
     per_state = (
         variances.state
@@ -90,12 +87,9 @@ def power(distance: float, design: Design, variances: Variances, test: str = "di
 
 
 def detectable(design: Design, variances: Variances, *, wanted: float = WANTED) -> float:
-    """Return the smallest true difference that is found as often as wanted; infinite if none is.
+    """Return the smallest true difference of two arms that is found as often as wanted.
 
-    Args:
-        design: Of each of the two arms.
-        variances: Of the measure.
-        wanted: The power, between 0 and 1.
+    It is infinite if none is; `wanted` is the power, between 0 and 1.
     """
     if design.states < 2:
         return math.inf

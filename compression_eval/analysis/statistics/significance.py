@@ -73,13 +73,9 @@ def _judged(
     *not worse* if a loss of the margin is ruled out, at 5 % one-sided, and *no change* if a gain of
     it is, too; so is what is *less*.
 
-    Args:
-        difference: New minus base.
-        spread: Its error; None if that is not known.
-        p_value: Two-sided, that there is none, adjusted for what was tested with it.
-        margin: In the unit of the measure.
-        rises: Whether the new arm fails more often; then it is not called better.
-        limit: The margin as it is shown; as a plain number if empty.
+    An arm that fails more often (`rises`) is not called better. The p-value is two-sided, that
+    there is no difference, adjusted for what was tested with it; `limit` is the margin as it is
+    shown, a plain number if empty.
     """
     estimate = difference.estimate
     limit = limit or max(f"{margin:.2f}", f"{margin:g}", key=len)
