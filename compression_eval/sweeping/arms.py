@@ -237,7 +237,7 @@ class _Fitting:
     def fitted_arm(self, number: int, budgets: Sequence[int]) -> Arm:
         """Return the arm for the budgets that a number fits.
 
-        It is called by what was asked for, and not by what that took.
+        Its label has the budgets, not the number that was fitted to them.
         """
         sizes = self.tried[number] or []
         found = (

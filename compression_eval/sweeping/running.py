@@ -79,7 +79,7 @@ def run_sweep(
     # Inspect prints to stdout, which is reserved for how to continue.
     with redirect_stdout(sys.stderr):
         plan.check_models()
-        # At an address who spreads the sweep has locked the whole.
+        # At an address `spread` has locked the folder of all units.
         with nullcontext() if is_address(str(folder)) else locked(folder):
             refuse_other_work(plan, folder)
             folder_logs(folder, set_aside=True)
@@ -162,7 +162,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _locked_store(folder: Path) -> Iterator[None]:
-    """Write a file that nobody else can write then: stores put one only if it is not there."""
+    """Lock by a file, which stores create only if it does not exist."""
     from compression_eval.conversations.stores import Store
 
     since = datetime.now(UTC).isoformat(timespec="seconds")
@@ -226,7 +226,7 @@ def spread(
             created, or some of it could not be run; all else was.
     """
     plan.check_models()
-    # Only when the cluster has let its workers go may another sweep begin.
+    # Another sweep may begin only when the cluster has let its workers go.
     with locked(folder), engine.opened():
         refuse_other_work(plan, folder)
         workers, connections = _shares(plan, engine.cores())
@@ -240,7 +240,7 @@ def spread(
         done = engine.run("sweep", run, units, attrgetter("folder"), at_once=workers)
         try:
             failed.extend(f"{units[number].folder}: {why}" for number, why in done if why)
-        except DataError as error:  # what was told before it counts, too
+        except DataError as error:  # units that failed before count, too
             failed.append(str(error))
     if failed:
         told = "\n".join(sorted(failed))
@@ -291,7 +291,7 @@ def _refuse_other_folders(folder: Path, units: list[_Unit]) -> None:
     for log in folder_logs(folder):
         if Path(local_path(log.location)).parent.name not in known:
             raise DataError(
-                f"{folder}: holds logs of a sweep that ran on one machine; go on without --engine, "
+                f"{folder}: has logs of a sweep that ran on one machine; go on without --engine, "
                 f"or take a fresh folder: --fresh takes {fresh_folder(folder)}"
             )
 

@@ -189,22 +189,10 @@ def test_a_grader_that_always_fails_leaves_no_scores(tmp_path: Path) -> None:
     assert (shown.exit_code, shown.stderr) == (1, "Error: no answer was graded\n")
 
 
-def test_the_embedded_grader(tmp_path: Path) -> None:
-    (log,) = inspect_eval(
-        calibration_task(answers="ja-csv-import"),
-        model="embedded/lexical",
-        log_dir=str(tmp_path),
-        display="log",
-        log_realtime=False,
-    )
-    assert 0 < metrics(log)["error"] < 1.5
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ({"variants": "yes"}, "variants: 'yes' is not true or false"),
-        ({"grader_context": "some"}, "grader_context: 'some' is not one of"),
         ({"language": "de"}, "language: 'de' is not one of"),
         ({"answers": "nowhere"}, "no set or file 'nowhere'"),
     ],

@@ -3,6 +3,7 @@
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -100,7 +101,6 @@ def test_a_share_of_failures_can_be_made_an_error(
     assert strict.code == 1
     assert "2 of 6 samples have no grade, more than max_failed=0.3" in strict.errors
     assert run("sweep", file, "--max-failed", "0.4").code == 0
-    assert "max_failed" in run("sweep", file, "--max-failed", "2").errors
 
 
 def test_what_is_printed_can_be_pasted_and_fits_a_terminal(
@@ -130,21 +130,13 @@ def test_what_is_printed_can_be_pasted_and_fits_a_terminal(
     assert "report" in rest
 
 
-def test_the_only_arm_is_compared_with_its_control(tiny: Path, tmp_path: Path) -> None:
-    arms = [{"compressor": "anchored", "args": small.BUDGETS}]
-    file = str(settings_file(tmp_path, tiny, arms=arms, controls=True))
-    ended = run("sweep", file, "--display", "none")
-    assert ended.code == 0, ended.errors
-    ((_, *arguments),) = [each for each in commands(ended.output) if "compare" in each]
-    assert arguments[2:4] == ["--base-arm", "tail"]
-    assert CliRunner().invoke(main, arguments).exit_code in (0, 1, 3)
-
-
-def test_arms_are_compared_at_the_same_budget(tiny: Path, tmp_path: Path) -> None:
-    given = {"epochs": 1, "budgets": [170, 220], "arms": ["anchored", "regenerative"]}
-    ended = run("sweep", str(settings_file(tmp_path, tiny, **given)))
+def test_the_only_arm_is_compared_with_its_control_at_the_same_budget(
+    tiny: Path, tmp_path: Path
+) -> None:
+    given: dict[str, Any] = {"arms": ["anchored"], "budgets": [170, 220], "controls": True}
+    ended = run("sweep", str(settings_file(tmp_path, tiny, **given)), "--display", "none")
     pairs = [(each[4], each[8]) for each in commands(ended.output) if "compare" in each]
     assert pairs == [
-        (f"anchored (target_tokens={target})", f"regenerative (target_tokens={target})")
+        (f"tail (target_tokens={target})", f"anchored (target_tokens={target})")
         for target in (170, 220)
     ], ended

@@ -29,7 +29,7 @@ def test_a_folder_of_one_machine_is_not_run_again_on_a_cluster(tiny: Path, tmp_p
     before = len(samples(folder))
     ended = run("sweep", file, *SPREAD)
     assert ended.code == 1
-    assert f"{folder}: holds logs of a sweep that ran on one machine" in ended.errors
+    assert f"{folder}: has logs of a sweep that ran on one machine" in ended.errors
     assert "sweep-2" in ended.errors
     assert len(samples(folder)) == before
 

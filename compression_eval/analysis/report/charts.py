@@ -136,9 +136,13 @@ def charts(of: Figures) -> list[Chart]:
 
 
 def drawn(name: str, title: str, description: str, view: Callable[[int], Spec]) -> Chart:
-    """Draw a chart, of which `view` gives the specification for a width in pixels.
+    """Draw a chart; the same figures give the same bytes.
 
-    The same figures give the same bytes.
+    Args:
+        name: Name of its files, without suffix.
+        title: Above the chart.
+        description: Text alternative of the chart, and the caption.
+        view: Returns the specification for a width in pixels.
     """
     from vl_convert import svg_to_png
 

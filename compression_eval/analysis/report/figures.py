@@ -505,16 +505,13 @@ def differing(samples: "DataFrame") -> list[str]:
                 counts = samples.groupby(list(keys))[column].nunique()
                 several = counts[counts > 1].index
                 found = [str(key[-1] if len(keys) > 1 else key) for key in several]
+                title += " in two versions"  # noqa: PLW2901
             else:
                 found = sorted({str(value) for value in samples[column].dropna() if value != ""})
-                found = found if len(found) > 1 else []
-            if found:
+            if len(found) > (0 if keys else 1):
                 shown = ", ".join(_one_line(each, MAX_VALUE) for each in found[:MAX_DIFFERING])
                 left = len(found) - MAX_DIFFERING
-                lines.append(
-                    f"{title}{' in two versions' * bool(keys)}: {shown}"
-                    + (f" and {left} more" if left > 0 else "")
-                )
+                lines.append(f"{title}: {shown}" + (f" and {left} more" if left > 0 else ""))
     probes = samples[["arm", *_PROBE]].drop_duplicates()
     if (probes.groupby(_PROBE).size() < samples["arm"].nunique()).any():
         lines.append("probes: not every arm was asked all of them")

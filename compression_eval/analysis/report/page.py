@@ -89,7 +89,6 @@ def report_files(
     units = sections.counted(frames.samples["unit"].nunique(), "conversation")
     page = _filled(
         "report",
-        script_too=True,
         first=sections.opening(computed),
         counts=f"{', '.join(sections.counted(*each) for each in sizes)} on {units}",
         marks=notes,
@@ -161,9 +160,7 @@ def write_files(out: Path, made: Mapping[str, bytes]) -> None:
 # ----- the page
 
 
-def _filled(
-    name: str, *, charts: Sequence[Chart], data: str = "", script_too: bool = False, **given: Any
-) -> str:
+def _filled(name: str, *, charts: Sequence[Chart], data: str = "", **given: Any) -> str:
     """Return a page from its template.
 
     Markup is only what is ours: style, script, charts, whose texts Vega escapes, and JSON in which
@@ -183,7 +180,7 @@ def _filled(
     )
     return environment.get_template(f"{name}.html.jinja").render(
         style=Markup(style),  # noqa: S704
-        script=Markup(script if script_too else ""),  # noqa: S704
+        script=Markup(script),  # noqa: S704
         script_hash=f"sha256-{digest}",
         data=Markup(data),  # noqa: S704
         charts=[(each, Markup(each.svg), Markup(each.narrow)) for each in charts],  # noqa: S704

@@ -9,7 +9,8 @@ arm that a report shows is in `figures`.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations
+from functools import cache
+from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
 from compression_eval.analysis.comparison.measures import (
@@ -148,28 +149,29 @@ class Frontier:
 
 def retained(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> dict[str, Retained]:
     """Return the retention of the arms that have both controls beside them."""
-    controls: dict[str, tuple[str, str]] = {}
+
+    @cache
+    def measured(name: str, measure: str) -> ArmValues:
+        return values(by_arm[name], measure)
+
+    found = {}
     for arm in arms:
         # Controls that were answered and graded by the same models.
         beside = [each for each in arms if each.scored and each.models == arm.models]
         floor = next((each.name for each in beside if each.role == "floor"), None)
         ceiling = next((each.name for each in beside if each.role == "ceiling"), None)
-        if not arm.role and floor and ceiling:
-            controls[arm.name] = (floor, ceiling)
-    measures: dict[str, dict[str, Retention]] = {name: {} for name in controls}
-    for measure in HEADLINE:
-        closest = CLOSEST / MAX_SCORE if measure in SHARES else CLOSEST
-        # Many arms have the same controls; those of a single measure are held at a time.
-        held = {name: values(by_arm[name], measure) for name in {*chain(*controls.values())}}
-        for name, (floor, ceiling) in controls.items():
-            own = values(by_arm[name], measure)
-            share = retention(own, held[floor], held[ceiling], closest=closest)
-            if share is not None:
-                measures[name][measure] = share
-    return {
-        name: Retained(floor, ceiling, own, own[KNOWLEDGE].conversations if KNOWLEDGE in own else 0)
-        for (name, (floor, ceiling)), own in zip(controls.items(), measures.values(), strict=True)
-    }
+        if arm.role or not floor or not ceiling:
+            continue
+        measures = {}
+        for measure in HEADLINE:
+            own = (measured(name, measure) for name in (arm.name, floor, ceiling))
+            closest = CLOSEST / MAX_SCORE if measure in SHARES else CLOSEST
+            if share := retention(*own, closest=closest):
+                measures[measure] = share
+        leading = measures.get(KNOWLEDGE)
+        conversations = leading.conversations if leading else 0
+        found[arm.name] = Retained(floor, ceiling, measures, conversations)
+    return found
 
 
 def frontier(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> Frontier:

@@ -9,11 +9,6 @@ from pandas import DataFrame
 
 from compression_eval.analysis.report import page
 from compression_eval.analysis.report.page import script_json, shown_answers, viewer_of
-from compression_eval.text.printable import clean
-
-
-def test_what_no_page_can_show_is_replaced() -> None:
-    assert clean("a\x00b\x1b[2Jc\ud800d\u202ee\n\x07", 100) == "a�b�[2Jc�d�e\n�"
 
 
 def test_json_cannot_end_its_element_and_reads_back() -> None:
