@@ -120,8 +120,9 @@ def test_what_cannot_be_fitted_is_said_and_run_as_it_is(wordy: Path) -> None:
     (note,) = notes["clear-tools"]
     assert note.startswith("not fitted to 400 and 450 tokens: even with keep=0 its states are of ")
     assert not found["clear-tools"][0].spec.arguments.model_fields_set
-    given = ["sweep", "--dry-run", "--arms", "codex+artifacts,summary", "--budgets", "2600,3200"]
-    ended = run(*given, "--fixtures", str(wordy), "--log-dir", str(wordy.parent / "none"))
+    arguments = ["--arms", "codex+artifacts,summary", "--budgets", "2600,3200"]
+    place = ["--fixtures", str(wordy), "--log-dir", str(wordy.parent / "none")]
+    ended = run("sweep", "--dry-run", *arguments, *place)
     said = " ".join(ended.output.split())
     # Its user messages are few: no budget makes its states larger.
     assert "codex+artifacts (budget=2600 and 3200) for 2,600 tokens: user_tokens=" in said
