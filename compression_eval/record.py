@@ -291,14 +291,7 @@ class Recorded:
 _read_last: ContextVar[tuple[Any, Recorded] | None] = ContextVar("read_last", default=None)
 
 
-def read_sample(state: TaskState) -> Recorded | None:
-    """Return what a sample's log holds for its scorers, which is read once for all of them.
-
-    None if its solver never came to a state.
-
-    Raises:
-        DataError: The record was written by an incompatible version.
-    """
+def _read_sample(state: TaskState) -> Recorded | None:
     stored, last = state.store.get(_SAMPLE_KEY), _read_last.get()
     if last and last[0] is stored:
         return last[1]
@@ -310,20 +303,24 @@ def read_sample(state: TaskState) -> Recorded | None:
     return sample
 
 
-def nothing_recorded() -> Score:
-    """Return the score of a sample that has no record."""
-    return Score.unscored(
-        reason="scoring_failed: no record",
-        explanation="The sample's store holds no state: its solver did not get that far.",
-    )
-
-
 def scoring(score: Callable[[Recorded, TaskState], Awaitable[Score]]) -> Scorer:
-    """Return a scorer that reads a sample's record; without one the sample is unscored."""
+    """Return a scorer of recorded samples; the scorers of a sample read its record once.
+
+    A sample whose solver never came to a state is unscored. A record that was written by an
+    incompatible version is a `DataError`.
+
+    Args:
+        score: Returns the score of what the log holds; it is given the sample's state, too.
+    """
 
     async def scored(state: TaskState, target: Target) -> Score:  # noqa: ARG001
-        sample = read_sample(state)
-        return nothing_recorded() if sample is None else await score(sample, state)
+        sample = _read_sample(state)
+        if sample is not None:
+            return await score(sample, state)
+        return Score.unscored(
+            reason="scoring_failed: no record",
+            explanation="The sample's store holds no state: its solver did not get that far.",
+        )
 
     return scored
 

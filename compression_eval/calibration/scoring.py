@@ -38,7 +38,6 @@ from compression_eval.grading.judgement import judge
 from compression_eval.grading.panel import (
     PanelGrading,
     grade_with_panel,
-    graders_for,
     warn_of,
 )
 from compression_eval.grading.request import (
@@ -355,7 +354,7 @@ def grader_calibration(
             context=sample.context,
             grader_context=grader_context,
         )
-        panel = await grade_with_panel(request, graders_for(sample.answer.model))
+        panel = await grade_with_panel(request, sample.answer.model)
         warn_of(panel, warned)
         settings: dict[str, Any] = {
             "grader_context": grader_context,

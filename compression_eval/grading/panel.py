@@ -8,7 +8,6 @@ import logging
 import math
 import statistics
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,35 +34,12 @@ MAX_CAUSE = 160
 
 
 @dataclass(frozen=True)
-class Grader:
-    """A model in the role of the grader."""
-
-    model: Model
-    answer_model: str
-    """Name of the model that gave the answer."""
-
-    @property
-    def name(self) -> str:
-        """The model as Inspect names it."""
-        return str(self.model)
-
-    @property
-    def embedded(self) -> bool:
-        """Whether it is the embedded model, which is no language model."""
-        return self.name.startswith(f"{EMBEDDED_PROVIDER}/")
-
-    @property
-    def self_graded(self) -> bool:
-        """Whether it judges its own answer; formulas cannot be partial to theirs."""
-        return self.name == self.answer_model and not self.embedded
-
-
-@dataclass(frozen=True)
 class Grading:
     """One grader's grading of one answer."""
 
     grader: str
     self_graded: bool
+    """Whether a language model judges its own answer."""
     attempts: int
     """Calls that it took."""
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -178,30 +154,31 @@ class PanelGrading:
         return {"overall": apart, "criterion": worst, "largest": spreads[worst]}
 
 
-def graders_for(answer_model: str) -> list[Grader]:
-    """Return the models bound to the grader role, or the active model if none is.
-
-    Args:
-        answer_model: Name of the model that gave the answer, as Inspect names it.
-    """
+def graders() -> list[Model]:
+    """Return the models bound to the grader role, or the active model if none is."""
     bound = model_roles().get(GRADER_ROLE) or model_under_test()
-    models: list[Model] = bound if isinstance(bound, list) else [bound]
-    return [Grader(model, answer_model) for model in models]
+    return bound if isinstance(bound, list) else [bound]
 
 
-async def grade_with_panel(request: GradingRequest, graders: Sequence[Grader]) -> PanelGrading:
+def is_embedded(model: Model) -> bool:
+    """Return whether a model is the embedded one, which is no language model."""
+    return str(model).startswith(f"{EMBEDDED_PROVIDER}/")
+
+
+async def grade_with_panel(request: GradingRequest, answer_model: str) -> PanelGrading:
     """Have every grader judge the answer, at the same time.
 
     Args:
         request: The request to send.
-        graders: The graders; at least one.
+        answer_model: Name of the model that gave the answer, as Inspect names it.
     """
-    if len(graders) == 1:  # `collect` would add a span to the transcript
-        return PanelGrading((await grade(request, graders[0]),))
-    return PanelGrading(tuple(await collect(*(grade(request, grader) for grader in graders))))
+    asked = [grade(request, model, answer_model) for model in graders()]
+    if len(asked) == 1:  # `collect` would add a span to the transcript
+        return PanelGrading((await asked[0],))
+    return PanelGrading(tuple(await collect(*asked)))
 
 
-async def grade(request: GradingRequest, grader: Grader) -> Grading:
+async def grade(request: GradingRequest, model: Model, answer_model: str) -> Grading:
     """Ask one grader about one answer.
 
     If only its words on the facts are unusable, it is asked again too, and its grading counts even
@@ -209,12 +186,14 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
 
     Args:
         request: The request to send.
-        grader: The grader to ask.
+        model: The grader to ask.
+        answer_model: As of `grade_with_panel`.
     """
     # The embedded model says nothing of facts, and its formulas have no score where the ground
-    # truth has nothing that they could compute one from.
-    facts = () if grader.embedded else (*request.facts, *request.wrong)
-    applicable = frozenset[str]() if grader.embedded else request.applicable
+    # truth has nothing that they could compute one from. Nor can they be partial to its answers.
+    embedded = is_embedded(model)
+    facts = () if embedded else (*request.facts, *request.wrong)
+    applicable = frozenset[str]() if embedded else request.applicable
     kept: Reply | None = None
 
     def take(text: str) -> ReplyError | None:
@@ -229,7 +208,7 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
         return f"{wrong} {texts.again.replace('{ids}', ', '.join(request.ids))}"
 
     asked = await ask(
-        grader.model,
+        model,
         request.messages,
         role="grader",
         schema=response_schema(),
@@ -238,10 +217,9 @@ async def grade(request: GradingRequest, grader: Grader) -> Grading:
         correction=correction,
     )
     # Headers may hold credentials, and a log is shown to others.
-    parameters = grader.model.config.model_dump(
-        mode="json", exclude_none=True, exclude={"extra_headers"}
-    )
-    grading = Grading(grader.name, grader.self_graded, asked.calls, parameters)
+    parameters = model.config.model_dump(mode="json", exclude_none=True, exclude={"extra_headers"})
+    partial = str(model) == answer_model and not embedded
+    grading = Grading(str(model), partial, asked.calls, parameters)
     if kept is not None:
         problem = str(kept.problem or "")
         return replace(grading, results=kept.results, facts=kept.facts or {}, facts_failure=problem)

@@ -12,7 +12,6 @@ from compression_eval.facts.life import follow_facts
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.judgement import AnswerWords, answer_words
 from compression_eval.grading.metrics import over_conversations
-from compression_eval.grading.panel import graders_for
 from compression_eval.grading.request import GraderContext, GradingSettings
 from compression_eval.grading.rubric import KNOWLEDGE, CriteriaMode
 from compression_eval.grading.scorers import grade_answer, recall
@@ -71,7 +70,7 @@ def refetch(
                 explanation=_fetching(fetched),
             )
         second = replace(sample, record=sample.record.model_copy(update={"answer": fetched.answer}))
-        graded = await grade_answer(second, graders_for(fetched.answer.model), settings)
+        graded = await grade_answer(second, settings)
         if not isinstance(graded.value, dict):
             return Score.unscored(
                 reason=graded.reason,

@@ -33,7 +33,7 @@ from compression_eval.grading.metrics import (
     panel_agreement,
     ungraded_criteria,
 )
-from compression_eval.grading.panel import Grader, grade_with_panel, graders_for, warn_of
+from compression_eval.grading.panel import grade_with_panel, graders, is_embedded, warn_of
 from compression_eval.grading.request import (
     GraderContext,
     GradingSettings,
@@ -229,15 +229,15 @@ async def _reading(
     asked_of_nobody = asked_of_nobody or not sample.probe.expected_facts
     if asked_of_nobody or not any(message.text for message in sample.context):
         return None, False
-    reader, *_ = graders_for(sample.answer.model)
-    if reader.embedded:
+    reader, *_ = graders()
+    if is_embedded(reader):
         failure = "the embedded model is no language model"
-        return StateReading(reader.name, 0, failure=failure) if state_facts else None, True
+        return StateReading(str(reader), 0, failure=failure) if state_facts else None, True
     asked = state.asked or [AskedProbe.of(sample.probe)]
     about = StateQuestion(
         sample.context, state.regions, asked, sample.record.language, state.state_id
     )
-    return await readings.get(reader.model, about)
+    return await readings.get(reader, about)
 
 
 def _findings(
@@ -371,22 +371,18 @@ def six_dimensions(
     warned: set[str] = set()
 
     async def score(sample: Recorded, _: TaskState) -> Score:
-        return await grade_answer(sample, graders_for(sample.answer.model), settings, warned)
+        return await grade_answer(sample, settings, warned)
 
     return scoring(score)
 
 
 async def grade_answer(
-    sample: Recorded,
-    graders: Sequence[Grader],
-    settings: GradingSettings,
-    warned: set[str] | None = None,
+    sample: Recorded, settings: GradingSettings, warned: set[str] | None = None
 ) -> Score:
     """Have a panel of graders judge an answer.
 
     Args:
         sample: The answer with its state and probe, as a log holds it.
-        graders: The graders; at least one.
         settings: How they grade.
         warned: As of `warn_of`; without it nobody is warned.
 
@@ -408,7 +404,7 @@ async def grade_answer(
         grader_context=settings.grader_context,
         mode=settings.criteria,
     )
-    panel = await grade_with_panel(request, graders)
+    panel = await grade_with_panel(request, sample.answer.model)
     if warned is not None:
         warn_of(panel, warned)
     judgement = await anyio.to_thread.run_sync(judge, request, sample, panel)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from inspect_ai.model import ChatMessage, ChatMessageAssistant
-from inspect_ai.scorer import Score, Scorer, Target, scorer
+from inspect_ai.scorer import Score, Scorer, scorer
 from inspect_ai.solver import TaskState
 from inspect_ai.util import StoreModel
 from pydantic import BaseModel, Field
@@ -23,7 +23,7 @@ from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.models import Message
 from compression_eval.fixtures.recording import WORKSPACE
 from compression_eval.grading.metrics import over_conversations
-from compression_eval.record import nothing_recorded, read_sample
+from compression_eval.record import Recorded, scoring
 from compression_eval.text.markdown import escaped
 
 if TYPE_CHECKING:
@@ -184,10 +184,7 @@ def finishing() -> Scorer:
     ``commands_run_again`` and ``questions`` are counts by the rules above.
     """
 
-    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
-        sample = read_sample(state)
-        if sample is None:
-            return nothing_recorded()
+    async def score(sample: Recorded, state: TaskState) -> Score:
         record = state.store_as(ResumptionRecord)
         if failure := sample.compression_failure:
             return Score.unscored(reason=failure, explanation=sample.state.failure)
@@ -214,7 +211,7 @@ def finishing() -> Scorer:
             metadata={"files_read_again": files, "commands_run_again": commands},
         )
 
-    return score
+    return scoring(score)
 
 
 def _explanation(

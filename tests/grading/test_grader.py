@@ -10,7 +10,7 @@ from inspect_ai.util import LimitExceededError, token_limit
 
 import compression_eval._registry  # noqa: F401  (makes embedded/… known)
 from compression_eval.fixtures.models import Language
-from compression_eval.grading.panel import Grader, grade
+from compression_eval.grading.panel import grade
 from compression_eval.grading.request import GradingRequest, grading_request
 from compression_eval.grading.rubric import load_rubric
 from compression_eval.grading.scorers import six_dimensions
@@ -192,7 +192,7 @@ def test_a_limit_of_inspect_is_no_failure_of_the_grader() -> None:
 
     async def limited() -> None:
         with token_limit(15):
-            await grade(request(), Grader(mock.model, answer_model="mockllm/other"))
+            await grade(request(), mock.model, "mockllm/other")
 
     with pytest.raises(LimitExceededError):
         anyio.run(limited)
