@@ -1,10 +1,11 @@
 """Call one function with many units of work, on this machine or on a Ray cluster.
 
 A command opens its `Engine` and calls `Engine.run` for each pass over its units. On this machine
-they go to one `ProcessPoolExecutor`; little input is worked on in the command's own process. When a
-process dies the pool is started again, and each unit that it may have died of is tried once more
-with no other running: if a process dies again, that unit has failed. A Ray cluster gives lost units
-to other workers itself. Results come in the order of the units, the same in every case.
+every worker is a `ProcessPoolExecutor` of one process: a unit goes to the same one in every pass,
+which remembers what it found in the unit's texts, and when a process dies it is known which unit it
+worked on. That unit is tried once more. Little input is worked on in the command's own process. A
+Ray cluster gives lost units to other workers itself. Results come in the order of the units, the
+same in every case.
 """
 
 import gc
@@ -19,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing import active_children, get_context, parent_process, resource_tracker
@@ -109,8 +110,7 @@ class Engine:
 
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = jobs
-        self._count = 1
-        self._pool: ProcessPoolExecutor | None = None
+        self._pools: dict[int, tuple[ProcessPoolExecutor, set[BaseProcess]]] = {}
 
     @contextmanager
     def opened(self, sizes: Sequence[int] = (), imports: Sequence[str] = ()) -> Iterator[None]:
@@ -129,47 +129,45 @@ class Engine:
             return
         # A process that is killed leaves its files; they are in this folder.
         with _terminable(), tempfile.TemporaryDirectory() as folder:
-            self._count, self._imports, self._folder = count, imports, folder
+            self._imports, self._folder = imports, folder
             try:
-                self._start()
+                for lane in range(count):
+                    self._start(lane)
                 yield
             finally:
-                self._end()
-                self._count, self._pool = 1, None
+                for lane in [*self._pools]:
+                    self._end(lane)
 
-    def _start(self) -> None:
-        """Start the processes.
+    def _start(self, lane: int) -> None:
+        """Start a process.
 
-        They are forked while this process has no other threads, so that they begin at once and
-        share what is imported. Otherwise each begins by itself.
+        It is forked while this process has no threads but those of other pools, so that it begins
+        at once and shares what is imported. Otherwise it begins by itself.
         """
-        context = get_context("fork" if _may_fork() else "spawn")
+        context = get_context("fork" if _may_fork(1 + 2 * len(self._pools)) else "spawn")
         if context.get_start_method() == "fork":
             for name in self._imports:
                 import_module(name)
             gc.freeze()  # to look for garbage would copy the memory that they share
-        before, self._processes = {*active_children()}, set[BaseProcess]()
+        before = {*active_children()}
         try:
             with _starting(context.get_start_method()):
-                self._pool = ProcessPoolExecutor(self._count, context, _begin, (self._folder,))
-                with suppress(BrokenExecutor):  # one has died already: the first unit will tell
-                    for _ in range(self._count):  # each of the first calls starts one
-                        self._pool.submit(int)
+                pool = ProcessPoolExecutor(1, context, _begin, (self._folder,))
+                pool.submit(int)  # now: the process is started by the first call
         except (EOFError, OSError) as error:
             raise DataError(f"a process cannot be started: {plain_error(error)}") from error
-        finally:
-            self._processes |= {*active_children()} - before
+        self._pools[lane] = pool, {*active_children()} - before
 
-    def _end(self) -> None:
-        """End the processes at once."""
-        if self._pool:
-            for process in self._processes:
-                process.kill()
-            self._pool.shutdown(cancel_futures=True)
+    def _end(self, lane: int) -> None:
+        """End a process at once."""
+        pool, processes = self._pools.pop(lane)
+        for process in processes:
+            process.kill()
+        pool.shutdown(cancel_futures=True)
 
     def cores(self) -> int:
         """Return how many units are worked on at the same time."""
-        return self._count
+        return len(self._pools) or 1
 
     def run(
         self,
@@ -218,7 +216,7 @@ class Engine:
 
         shown = Display(label, len(units), left, line) if label else None
         with self.opened(), shown or nullcontext():
-            for number, outcome in self._outcomes(function, units, at_once):
+            for number, outcome in self._outcomes(function, units, sizes, at_once or self._ahead()):
                 done, count, waiting[number] = done + sizes[number], count + 1, outcome
                 if shown:
                     shown.advance()
@@ -238,50 +236,61 @@ class Engine:
             raise DataError("\n".join((*told[:MAX_SHOWN], *more)))
 
     def _outcomes(
-        self, function: Callable[[Any], Any], units: Sequence[Any], at_once: int | None
+        self,
+        function: Callable[[Any], Any],
+        units: Sequence[Any],
+        sizes: Sequence[int],
+        ahead: int,
     ) -> Iterator[tuple[int, Any]]:
         """Yield number and result, or refusal, of every unit as they are done."""
-        waiting, running = deque(range(len(units))), dict[Future[Any], int]()
-        suspects = set[int]()  # when a process died these were under way: each is tried alone
-        while waiting or running:
-            while waiting and (
-                not running
-                or (
-                    len(running) < (at_once or AHEAD * self.cores())
-                    and not suspects & {waiting[0], *running.values()}
-                )
-            ):
-                number = waiting.popleft()
-                running[self._submit(function, units[number])] = number
-            done, _ = wait_for(running, return_when=FIRST_COMPLETED)
-            if broken := any(isinstance(each.exception(), BrokenExecutor) for each in done):
-                done, _ = wait_for(running)
-            lost: list[int] = []
-            for future in sorted(done, key=running.__getitem__):
-                number = running.pop(future)
-                try:
-                    yield number, future.result()
-                except BrokenExecutor:
-                    if number in suspects:
-                        yield number, _Refusal("the processes that worked on it died")
-                    else:
+        load = [0] * (len(self._pools) or 1)
+        lanes = [(deque[int](), dict[Future[Any], int]()) for _ in load]
+        for number, size in enumerate(sizes):
+            least = load.index(min(load))
+            load[least] += size + 1
+            lanes[least][0].append(number)
+        died = set[int]()
+        while True:
+            for lane, (left, running) in enumerate(lanes):
+                while left and len(running) < ahead:
+                    number = left.popleft()
+                    running[self._submit(lane, function, units[number])] = number
+            if not (given := [future for _, running in lanes for future in running]):
+                return
+            wait_for(given, return_when=FIRST_COMPLETED)
+            for lane, (left, running) in enumerate(lanes):
+                lost: list[int] = []
+                for future in [each for each in running if each.done()]:
+                    number = running.pop(future)
+                    try:
+                        yield number, future.result()
+                    except BrokenExecutor:
                         lost.append(number)
-                except Exception as error:
-                    yield number, self._refusal(error)
-            suspects.update(lost)
-            waiting.extendleft(reversed(lost))
-            if broken:
-                self._end()
-                self._start()
+                    except Exception as error:
+                        yield number, self._refusal(error)
+                if lost:
+                    lost += running.values()
+                    running.clear()
+                    self._end(lane)
+                    self._start(lane)
+                    if lost[0] in died:  # it was at the first; others only waited
+                        yield lost.pop(0), _Refusal("the processes that worked on it died")
+                    else:
+                        died.add(lost[0])
+                    left.extendleft(reversed(lost))
 
-    def _submit(self, function: Callable[[Any], Any], unit: Any) -> Future[Any]:
+    def _ahead(self) -> int:
+        """Return how many units each lane is given at a time."""
+        return AHEAD
+
+    def _submit(self, lane: int, function: Callable[[Any], Any], unit: Any) -> Future[Any]:
         """Begin work on a unit."""
         done = Future[Any]()
         try:
-            if self._pool:
-                return self._pool.submit(_task, function, unit)
+            if self._pools:
+                return self._pools[lane][0].submit(_task, function, unit)
             done.set_result(_task(function, unit))
-        except BrokenExecutor as error:  # all processes have died meanwhile
+        except BrokenExecutor as error:  # the process has died meanwhile
             done.set_exception(error)
         return done
 
@@ -334,7 +343,11 @@ class RayEngine(Engine):
         with self.opened():
             return max(1, int(_ray().cluster_resources().get("CPU", 1)))
 
-    def _submit(self, function: Callable[[Any], Any], unit: Any) -> Future[Any]:
+    def _ahead(self) -> int:
+        return AHEAD * self.cores()
+
+    def _submit(self, lane: int, function: Callable[[Any], Any], unit: Any) -> Future[Any]:
+        del lane  # Ray decides who works on what
         task = _ray().remote(_task)
         task = task.options(max_retries=RAY_DEATHS, scheduling_strategy="SPREAD")
         future: Future[Any] = task.remote(function, unit, str(Path.cwd()), __version__).future()
@@ -427,11 +440,14 @@ def _starting(method: str) -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
-def _may_fork() -> bool:
-    """Return whether this process may be forked: a thread could hold a lock, for good there."""
+def _may_fork(threads: int) -> bool:
+    """Return whether this process may be forked: a thread could hold a lock, for good there.
+
+    The two threads of each pool hold none that another process takes.
+    """
     tasks, end = Path("/proc/self/task"), time.monotonic() + _ENDING
     while tasks.is_dir():
-        if len(list(tasks.iterdir())) == 1:
+        if len(list(tasks.iterdir())) <= threads:
             return True
         if time.monotonic() > end:
             break

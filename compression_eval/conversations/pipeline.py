@@ -507,7 +507,7 @@ def _opened(
 
         return "rows", *read_rows(item.place if source is None else str(path), options.columns)
     found, seen, source = format_of(source, options.format)
-    if item.is_remote and found.name == _FOLDERS and isinstance(source.document, dict):
+    if item.remote and found.name == _FOLDERS and isinstance(source.document, dict):
         raise DataError("one file of a conversation in many: copy its folder to this machine first")
     return found.name, seen, found.read(source)
 

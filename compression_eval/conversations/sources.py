@@ -85,11 +85,6 @@ class Input:
         return self.place.startswith("hf:")
 
     @property
-    def is_remote(self) -> bool:
-        """Whether it is a file at an address."""
-        return self.remote is not None
-
-    @property
     def path(self) -> Path:
         """The file, if it is one on this machine."""
         return Path(self.place)
