@@ -304,7 +304,8 @@ ALONE, FETCHING = "state alone", "with fetching"
 
 SPENDING_NOTE = (
     "Tokens of all requests of an answer, input and output, as the provider tells; correct are "
-    "answers that state every expected fact and no superseded or forbidden value as current. "
+    "answers that state every expected fact and no superseded or forbidden value as current; such "
+    "values are only looked for where a language model graded. "
     "Tokens per correct answer = mean tokens / share correct, over conversations; answers that "
     "failed are left out, and so is what the compression took."
 )

@@ -9,8 +9,7 @@ import logging
 import math
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import attrgetter
 from os import SEEK_END
@@ -192,16 +191,23 @@ def fact_rows(logs: Sequence[Log]) -> list[dict[str, Any]]:
     Raises:
         DataError: A log cannot be read.
     """
-    facts: list[dict[str, Any]] = []
-    with _cells_by_log(logs, ("sample", "epoch", "state_id", "gradings", FACTS)) as read:
-        for log, cells, _ in read:
-            ids = [str(each) for each in log.header.eval.dataset.sample_ids or []]
-            place = {sample: number for number, sample in enumerate(ids)}
-            rows = list(zip(cells["sample"], cells["epoch"], cells[FACTS], strict=True))
-            rows.sort(key=lambda row: (place.get(str(row[0]), len(ids)), row[1]))
-            run = {"log": log.name, "compressor": log.compressor}
-            facts.extend(run | fact for *_, folded in rows for fact in _rows(folded))
-    return facts
+    frame = read_rows(logs, ("sample", "epoch", "state_id", "gradings", FACTS))
+    order = {log.path: number for number, log in enumerate(logs)}
+    places = {
+        (log.path, str(sample)): place
+        for log in logs
+        for place, sample in enumerate(log.header.eval.dataset.sample_ids or [])
+    }
+    columns = ["log_path", "sample", "epoch", "log", "compressor", FACTS]
+    rows = sorted(
+        frame[columns].itertuples(index=False, name=None),
+        key=lambda row: (order[row[0]], places.get(row[:2], len(places)), row[2]),
+    )
+    return [
+        {"log": log, "compressor": compressor} | fact
+        for *_, log, compressor, folded in rows
+        for fact in _rows(folded)
+    ]
 
 
 def _unfolded(frame: "DataFrame", cells: Iterable[Any], names: Iterable[str]) -> "DataFrame":
@@ -282,11 +288,16 @@ def read_rows(
         name: array("d") if name in NUMBERS else [] for name in names if name not in kept
     }
     sizes: list[int] = []
-    with _cells_by_log(logs, names, processes, kept) as read:
+    engine = Engine(min(processes or processes_for(logs), len(logs)))
+    read = partial(_cells_of, names=names, aside=kept)
+    with engine.opened([log.size for log in logs], (__name__,)):
         # Now, since it starts threads: processes are forked from this one while it has none.
         from pandas import DataFrame, Series
 
-        for log, cells, packed in read:
+        done = engine.run("", read, logs, attrgetter("path"), size=attrgetter("size"), stop=True)
+        for number, (grading, cells, packed) in done:
+            log = logs[number]
+            log.grading = grading
             if aside is not None:
                 aside.take(log.path, packed)
             for name, column in columns.items():
@@ -328,27 +339,6 @@ def processes_for(logs: Sequence[Log]) -> int:
 
 Cells = dict[str, list[Value]]
 """The cells of each column of a log's rows."""
-
-
-@contextmanager
-def _cells_by_log(
-    logs: Sequence[Log],
-    names: Sequence[str],
-    processes: int | None = None,
-    aside: Sequence[str] = (),
-) -> Iterator[Iterator[tuple[Log, Cells, bytes]]]:
-    """Give each log with its cells, those aside packed; how it was graded is known then."""
-    engine = Engine(min(processes or processes_for(logs), len(logs)))
-    read = partial(_cells_of, names=names, aside=aside)
-
-    def read_all() -> Iterator[tuple[Log, Cells, bytes]]:
-        each = engine.run("", read, logs, attrgetter("path"), size=attrgetter("size"), stop=True)
-        for number, (grading, cells, packed) in each:
-            logs[number].grading = grading
-            yield logs[number], cells, packed
-
-    with engine.opened([log.size for log in logs], (__name__,)):
-        yield read_all()
 
 
 def _cells_of(log: Log, names: Sequence[str], aside: Sequence[str]) -> tuple[Grading, Cells, bytes]:

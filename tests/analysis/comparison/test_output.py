@@ -198,10 +198,9 @@ def test_both_sides_stand_between_the_controls(tmp_path: Path) -> None:
     for compressor, given in arms:
         run(tmp_path, "logs", epochs=2, compressor=compressor, compressor_args=given)
     logs = tmp_path / "logs"
-    sides = (logs, "--base-arm", "tail (tail_tokens=60)", "--to", logs)
-    done = compared(*sides, "--new-arm", "tail (tail_tokens=90)")
-    assert "Retention of knowledge between none (0 %) and full" in done.stdout
-    _, found = as_json(*sides, "--new-arm", "tail (tail_tokens=90)")
+    sides = (logs, "--base-arm", "=60", "--to", logs, "--new-arm", "=90")
+    assert "Retention of knowledge between none (0 %) and full" in compared(*sides).stdout
+    _, found = as_json(*sides)
     means = samples_frame(logs).groupby("arm")["knowledge"].mean()
     low, high = means["none"], means["full"]
     for tokens, kept in zip((60, 90), found["retention"], strict=True):
