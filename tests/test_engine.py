@@ -589,18 +589,19 @@ def test_the_output_may_be_links(sessions: Path) -> None:
     assert list(Path("elsewhere/out.unfinished").iterdir()) == []
 
 
+@pytest.mark.parametrize("gone", ["learn-.*[0-9a-f]", r"import-.*\.rows"])
 def test_what_another_command_has_removed_is_no_damage(
-    sessions: Path, monkeypatch: pytest.MonkeyPatch
+    gone: str, sessions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = Store.write
 
     def written(store: Store, name: str, content: bytes) -> None:
         write(store, name, content)
-        if name.startswith("import") and not name.endswith("rows"):
-            store.remove(r"import-.*\.rows")
+        if name.startswith(gone[:5]) and not name.endswith("rows"):
+            store.remove(gone)
 
     monkeypatch.setattr(Store, "write", written)
-    done = run("import", sessions, *CORPUS, "--out", "out")
+    done = run("import", sessions, "--scrub", "default", *CORPUS, "--out", "out")
     assert "another command has ended or begun anew there meanwhile" in done.stderr
 
 

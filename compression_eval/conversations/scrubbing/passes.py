@@ -144,7 +144,8 @@ def _account(name: str, rule: str, sign: str) -> Taught:
 _FORGE_ADDRESS, _MADE_UP = "forge-address", "made-up"
 ONLY_TEACHES = (_FORGE_ADDRESS, _MADE_UP)
 """Rules that replace nothing: `emails` replaces the address of a forge, and a name beside an
-address that nobody has is nobody's.
+address that nobody has is mostly nobody's. It is still a sign: who commits as ``jane@localhost``
+also has a home folder.
 """
 
 _MADE_BY_FORGES = ("login", "logged-in", _FORGE_ADDRESS, "gh-view")
@@ -326,7 +327,7 @@ def _is_in_url(text: str, start: int) -> bool:
 
 
 def _unless_made_up(text: str, hit: Hit) -> Hit:
-    """Return a name, or that it is nobody's, as the address beside it: ``taro@example.com``."""
+    """Return a name, or that only its address may be made up: ``taro@example.com`` is nobody's."""
     found = _ADDRESS_BESIDE.search(text, hit.end, hit.end + _LINE_CHARACTERS)
     is_made_up = found and not _is_somebodys(found[1], found[2].casefold())
     return replace(hit, rule=_MADE_UP) if is_made_up else hit

@@ -46,6 +46,8 @@ _PATH = re.compile(r"(?:\.{1,2}|~)?/.*|(?:[\w.-]+/)+[\w.-]*\.\w{1,5}|[A-Za-z]:\\
 _CASE_CHANGE = re.compile(r"[a-z][A-Z]")
 _KEY_CHARACTERS = re.compile(r"(?=.*\d)(?=.*[A-Z])(?=.*[a-z])[A-Za-z0-9/+=]{32,}")
 _WORDS = re.compile(r"[A-Za-z]+(?:[_./:-]+[A-Za-z]+)*")
+_NUMBERED = re.compile(r"\d{1,7}[:-][A-Za-z_].*")
+"""A line with its number before it, as ``grep -n`` shows it."""
 _NO_SECRET_SUFFIX = re.compile(
     r"[_.-]?(?i:id|ids|name|names|url|uri|path|file|type|types|count|counts|length|len|size|limit|"
     r"ttl|exp\w*|env\w*|header|headers|field|prefix|hash|hashes|sha\d*|at|usage|used|budget|kind|"
@@ -88,7 +90,7 @@ def stands_for_itself(value: str) -> bool:
     """Return whether a value is a secret wherever it stands, not only beside its name."""
     if value.endswith(MARK):  # every stand-in begins so
         return False
-    is_code = _HUMP.search(value) and _is_of_words(value)
+    is_code = (_HUMP.search(value) and _is_of_words(value)) or _NUMBERED.fullmatch(value)
     kinds = sum(map(bool, (re.search(kind, value) for kind in ("[a-z]", "[A-Z]", "[0-9]"))))
     is_long = len(value) >= _MIN_LEARNT_CHARACTERS
     return is_long and kinds != 1 and not _WORDS.fullmatch(value) and not is_code

@@ -64,6 +64,8 @@ IN_HOST = "within-host"
 
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _RUN_BEHIND_ESCAPE = re.compile(r"(?:\\(?:[nrtbf]|u[0-9A-Fa-f]{4})|%2f)([A-Za-z0-9]+)")
+_ESCAPED_LETTER = re.compile(r"\\u(?:00[3-7c-fC-F]|01[0-7]|212[aA])")
+"""A letter or digit of ASCII, or a character that one in lower case is, as JSON may write it."""
 _BEFORE = re.compile(r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%2[Ff]))")
 _BEHIND = re.compile(r"(?![A-Za-z0-9])")
 
@@ -202,6 +204,8 @@ class Vocabulary:
 
     def may_be_in(self, text: str) -> bool:
         """Return False only if no value stands in a text, nor in any JSON that it holds."""
+        if any(self._tables()) and _ESCAPED_LETTER.search(text):
+            return True  # decoded it may hold runs that it does not hold as it stands
         plain = _plain(text)
         return any(
             run or "\\" in text or _plain(learnt.value) in plain

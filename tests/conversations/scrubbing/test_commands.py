@@ -207,11 +207,14 @@ def test_what_still_matches_is_not_written(tmp_path: Path, monkeypatch: pytest.M
     ]
 
 
+@pytest.mark.parametrize("package", ["kingfisher-secret-scanner", "english-words"])
 def test_without_a_package_of_the_extra_nothing_is_scrubbed_and_no_audit_passes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(name: str) -> str:
-        raise PackageNotFoundError(name)
+        if name == package:
+            raise PackageNotFoundError(name)
+        return "1"
 
     monkeypatch.setattr(texts, "version", missing)
     path = dirty_pair(tmp_path / "in")

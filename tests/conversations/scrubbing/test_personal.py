@@ -224,6 +224,30 @@ def test_a_name_with_one_sign_goes_where_accounts_stand() -> None:
     assert left.endswith("; qvist7")
 
 
+@pytest.mark.parametrize("sign", ["see /home/quibbo/x", "cc @quibbo please"])
+def test_a_name_beside_an_address_that_nobody_has_is_one_sign(sign: str) -> None:
+    author, sentence = "Author: Quibbo Lattner <quibbo@example.com>\n", "and quibbo did it"
+    assert cleaned(author + sentence) == author + sentence
+    assert cleaned(f"{sign}\n{sentence}").endswith("\n" + sentence)
+    assert "quibbo" not in cleaned(f"{sign}\n{author}{sentence}").lower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r'{"user": "\u007aorblatt"}',
+        r'{"user": "the zor\u0062latt", "n": 1}',
+        r'{"user": "Z\u00f6rblatt"}',
+        r'{"a": "{\"user\": \"\\u007aorblatt\"}"}',
+    ],
+)
+def test_a_known_name_goes_from_json_that_escapes_its_letters(text: str) -> None:
+    taught = user("ls /home/zorblatt/ and ssh zorblatt@h.internal")
+    done = scrubbed(conversation(taught, user(text)))
+    assert "latt" in text
+    assert "latt" not in done.fixture.messages[1].text
+
+
 def worked_in(path: str, text: str) -> str:
     """What is left of a text beside a call that opens a file."""
     edited = call("c1", file_path=path, new="see /Users/otto9/x")

@@ -95,6 +95,13 @@ def test_a_secret_learnt_from_its_name_goes_where_it_stands_alone() -> None:
     assert second == f"I used {stand_in}, and q7-Zx81-kLmnop is no part."
 
 
+@pytest.mark.parametrize("line", ["123:abc_defX1", "7-abc_defX1"])
+def test_a_numbered_line_never_goes_where_it_stands_alone(line: str) -> None:
+    left = cleaned(f"password={line}\nsee {line}")
+    assert left.startswith("password=~SCRUBBED~")
+    assert left.endswith(f"\nsee {line}")
+
+
 def test_a_word_of_the_code_never_goes_where_it_stands_alone() -> None:
     text = 'PASSWORD="Base64String"; let x = new Base64String(4)'
     assert cleaned(text).endswith("; let x = new Base64String(4)")
