@@ -3,6 +3,8 @@
 A file of the format is a fixture of this project, ``{"messages": […]}``, a list, or lines.
 """
 
+from collections import defaultdict
+from dataclasses import replace
 from typing import Any, ClassVar, get_args
 
 from compression_eval.conversations.drafts import (
@@ -123,15 +125,32 @@ class _Thread(ValueThread):
         super().__init__("OpenAI chat messages")
         self._by_place: list[Draft | None] = []
         """The drafts of all messages read so far; None for one that could not be read."""
+        self._waiting: dict[str, list[str]] = defaultdict(list)
+        """Ids of calls of the old form that wait for their result, by the tool's name."""
 
     def frame_of(self, value: Any) -> Json | None:
         return Json(value) if _is_frame(value) else None
 
     def take(self, line: Line, entry: Json) -> None:
         draft = chat_draft(entry, line)
-        self._by_place.append(draft)
         if draft is not None:
+            self._pair(draft, entry)
             self.say(line, draft)
+        self._by_place.append(draft)
+
+    def _pair(self, draft: Draft, message: Json) -> None:
+        """Give a call of the old form an id of its own, or its result the id of the call.
+
+        Of several calls in a row with one name, the first one gets the first result.
+        """
+        name, called = message.text("name"), message.text("function_call", "name")
+        if message.text("role") == "function":
+            draft.call_id = self._waiting[name].pop(0) if self._waiting[name] else ""
+        elif called and [call.id for call in draft.calls] == [called]:
+            if self.last is None or not (self.last.calls or self.last.role == "tool"):
+                self._waiting.clear()  # nothing came of calls before other messages
+            draft.calls = [replace(draft.calls[0], id=f"{called}-{len(self._by_place)}")]
+            self._waiting[called].append(draft.calls[0].id)
 
     def take_frame(self, line: Line, frame: Json, value: Value) -> None:
         # A request may stand with its response.

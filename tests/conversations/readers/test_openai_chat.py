@@ -5,6 +5,7 @@ from typing import Any
 
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
+from compression_eval.fixtures.models import NO_RESULT
 from tests.conversations.readers.reading import (
     calls,
     json_file,
@@ -73,16 +74,27 @@ def test_conversations_on_lines_are_each_their_own(tmp_path: Path) -> None:
     assert len({item.fixture.name for item in built}) == 3
 
 
-def test_calls_of_the_old_form_are_paired_by_name(tmp_path: Path) -> None:
-    chat: list[dict[str, Any]] = [{"role": "user", "content": "Go"}]
-    for given, text in (("{}", "a.py"), ('{"d": 1}', "b.py")):
-        made = {"name": "ls", "arguments": given}
-        chat.append({"role": "assistant", "content": None, "function_call": made})
-        chat.append({"role": "function", "name": "ls", "content": text})
-    chat.append({"role": "function", "name": "ls", "content": "nobody asked"})
-    built = read_one(FORMAT, json_file(tmp_path / "x.json", chat))
-    assert calls(built) == [("ls", "ls", {}), ("ls-2", "ls", {"d": 1})]
-    assert results(built) == [("ls", "a.py"), ("ls-2", "b.py")]
+def old_call(arguments: str) -> dict[str, Any]:
+    called = {"name": "ls", "arguments": arguments}
+    return {"role": "assistant", "content": None, "function_call": called}
+
+
+def old_result(text: str) -> dict[str, Any]:
+    return {"role": "function", "name": "ls", "content": text}
+
+
+def test_calls_of_the_old_form_are_paired_by_name_and_order(tmp_path: Path) -> None:
+    go = {"role": "user", "content": "Go"}
+    one, two, a, b = old_call("{}"), old_call('{"d": 1}'), old_result("a.py"), old_result("b.py")
+    built = read_one(
+        FORMAT, json_file(tmp_path / "x.json", [go, one, a, two, b, old_result("nobody asked")])
+    )
+    assert calls(built) == [("ls-1", "ls", {}), ("ls-3", "ls", {"d": 1})]
+    assert results(built) == [("ls-1", "a.py"), ("ls-3", "b.py")]
+    built = read_one(FORMAT, json_file(tmp_path / "y.json", [go, one, two, a, b]))
+    assert results(built) == [("ls-1", "a.py"), ("ls-2", "b.py")]
+    built = read_one(FORMAT, json_file(tmp_path / "z.json", [go, one, go, two, b]))
+    assert results(built) == [("ls-1", NO_RESULT), ("ls-3", "b.py")]
 
 
 def test_a_fixture_comes_back_as_it_was(tmp_path: Path) -> None:
