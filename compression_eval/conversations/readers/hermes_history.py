@@ -63,11 +63,13 @@ def message_row(value: Json, place: str, conversation: Conversation) -> Row | No
     calls = from_json(stored) if isinstance(stored, str) else stored
     if stored and not isinstance(calls, list):
         line.leave_out("tool calls", "they are no JSON list")
-    whole = list(line.objects(calls if isinstance(calls, list) else [], "a tool call"))
+    objects = line.objects(calls if isinstance(calls, list) else [], "a tool call")
     content = decoded(value.at("content"))
     if not isinstance(content, str | list | None):
         content = as_text(content)
-    draft = chat_draft(Json({**value, "content": content, "tool_calls": whole}), line)
+    draft = chat_draft(
+        Json({**value, "content": content, "tool_calls": list(map(_chat_call, objects))}), line
+    )
     if draft is None:
         return None
     if draft.role == "assistant":
@@ -80,6 +82,13 @@ def message_row(value: Json, place: str, conversation: Conversation) -> Row | No
     return Row(line, draft, undone=not active and not compacted, compacted=compacted)
 
 
+def _chat_call(call: Json) -> Json:
+    """Return a call as chat messages have it; some have another id, or no object inside."""
+    flat = call if call.text("name") else None
+    identifier = call.name("id") or call.name("call_id")
+    return Json({**call, "id": identifier, "function": call.entry("function") or flat})
+
+
 def decoded(value: Any) -> Any:
     """Return content as it was before it was stored."""
     if isinstance(value, bytes):
@@ -87,7 +96,8 @@ def decoded(value: Any) -> Any:
     if not isinstance(value, str) or not value.startswith(_ENCODED):
         return value
     text = value.removeprefix(_ENCODED)
-    return from_json(text) or text
+    found = from_json(text)
+    return text if found is None and text != "null" else found
 
 
 def _repeats(copy: Row, original: Row) -> bool:
@@ -258,10 +268,19 @@ def assemble(conversation: Conversation, rows: Sequence[Row]) -> None:
 
 
 def _said(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the rows that were said, and settle those that the user took back."""
+    """Yield the rows that were said; settle background reviews and what the user took back."""
+    prompts, review = marks_of("hermes")["review_starts"], False
     for row in rows:
+        replies, review = review and row.draft.role == "assistant", False
         if row.undone:
             row.line.skip("undone by the user")
+        elif row.draft.role in ("user", "system") and (
+            row.draft.text[:200].lstrip().startswith(prompts)
+        ):
+            review = True
+            row.line.skip("a prompt of the agent's background review")
+        elif replies:
+            row.line.skip("the reply to a prompt of the agent's background review")
         else:
             yield row
 
@@ -269,7 +288,11 @@ def _said(rows: Sequence[Row]) -> Iterator[Row]:
 def _settle(block: _Block, rows: Sequence[Row], history: list[Row]) -> Iterator[Row]:
     """Settle the rows that a compaction wrote; yield the earlier ones that the user took back."""
     said, head = set(history), rows[: rows.index(block.row)]
+    new = [row for row in head if row not in block.copies]
+    history += _said(new)
     for row in rows:
+        if row in new:
+            continue
         original = block.copies.get(row)
         if original is not None:
             row.origin = original.source
@@ -281,8 +304,6 @@ def _settle(block: _Block, rows: Sequence[Row], history: list[Row]) -> Iterator[
             row.line.leave_out("summary", "the summary of a compaction")
         elif row is block.row:
             row.line.skip("the summary of a compaction")
-        elif original is None and row in head:
-            history += _said([row])
         elif original is None:
             row.line.skip("added by a compaction")
         elif row.source not in said:

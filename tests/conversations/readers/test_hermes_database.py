@@ -65,6 +65,21 @@ def test_thinking_is_left_out(store: Store) -> None:
     assert built.fixture.messages[-1].text == "on it"
 
 
+def test_content_that_is_an_empty_list_says_nothing(store: Store) -> None:
+    store.add("s1", [user("go"), user([]), says("on it")])
+    assert said(only(store).fixture.messages) == ["go", "on it"]
+
+
+def test_a_background_review_is_no_history(store: Store) -> None:
+    review = user("Review the conversation above and update the skill library now.")
+    other = user("Review the conversation above and consider saving to memory what helps.")
+    store.add("s1", [*turn(1), review, says("Nothing to save."), *turn(2)])
+    store.end("s1", "compression")
+    store.session("s2", parent="s1", started=5)
+    store.add("s2", [other, says("Saved."), says(SUMMARY), *turn(2), *turn(3)])
+    assert said(only(store).fixture.messages) == history(1, 2, 3)
+
+
 def test_what_the_user_took_back_is_no_history(store: Store) -> None:
     store.add("s1", turn(1))
     store.add("s1", turn(2))

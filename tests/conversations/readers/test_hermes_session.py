@@ -6,9 +6,18 @@ from typing import Any
 from compression_eval.conversations.building import Built
 from compression_eval.conversations.formats import format_named
 from compression_eval.conversations.sources import source_file
-from tests.conversations.readers.reading import caveats, json_file, json_lines, read_all
+from tests.conversations.readers.reading import (
+    calls,
+    caveats,
+    json_file,
+    json_lines,
+    read_all,
+    read_one,
+    results,
+    unknown,
+)
 
-from .hermes_stores import SUMMARY, SUMMARY_TEXT, says, turn
+from .hermes_stores import SUMMARY, SUMMARY_TEXT, result, says, turn, user
 
 FORMAT = format_named("hermes-jsonl")
 
@@ -45,6 +54,18 @@ def test_messages_on_lines_behind_their_description(tmp_path: Path) -> None:
     assert built.fixture.model == "some/model"
     assert [tool.function.name for tool in built.fixture.tools] == ["bash"]
     assert caveats(built) == ["the file does not hold the system prompt"]
+
+
+def test_calls_have_the_id_and_the_name_where_any_version_has_them(tmp_path: Path) -> None:
+    made: list[dict[str, Any]] = [
+        {"id": "c1", "name": "ls", "arguments": "{}"},
+        {"call_id": "c2", "type": "function", "function": {"name": "cat", "arguments": "{}"}},
+    ]
+    messages = [user("go"), says("", tool_calls=made), result("c1", "a.py"), result("c2", "text")]
+    built = read_one(FORMAT, json_lines(tmp_path / "x.jsonl", META, *messages))
+    assert calls(built) == [("c1", "ls", {}), ("c2", "cat", {})]
+    assert results(built) == [("c1", "a.py"), ("c2", "text")]
+    assert unknown(built) == []
 
 
 def test_an_exported_session_has_its_prompt(tmp_path: Path) -> None:
