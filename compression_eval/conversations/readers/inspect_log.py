@@ -73,6 +73,8 @@ class _Thread:
     """Its last state, as logged; empty if the log has none."""
     compactions: list[tuple[int, "CompactionEvent", _Call | None]] = field(default_factory=list)
     """Their places among the events, and the first call after each."""
+    summarised: dict[_Call, list["ChatMessage"]] = field(default_factory=dict)
+    """What was to be summarised before a call, but for the prompt that asked for it."""
 
 
 def key_of(message: "ChatMessage") -> str:
@@ -125,6 +127,8 @@ def _threads_of(sample: "EvalSample") -> list[_Thread]:
     for index, event in compactions:
         thread, following = _owner(index, event, threads)
         thread.compactions.append((index, event, following))
+        if following is not None:
+            thread.summarised[following] = _summarised(thread, index, calls)
     return threads
 
 
@@ -178,6 +182,21 @@ def _owner(
     near = [pair for pair in pairs if pair[1].event.span_id == event.span_id] or pairs
     later = (pair for pair in near if pair[1].index > index)
     return next(later, (near[-1][0] if near else threads[0], None))
+
+
+def _summarised(thread: _Thread, index: int, calls: Sequence[_Call]) -> list["ChatMessage"]:
+    """Return what a model summarised for a compaction; empty if none did.
+
+    What came between the last answer and the compaction may be nowhere else. Results are, in the
+    events of their tools; here they may have been shortened.
+    """
+    before = [call for call in thread.calls if call.index < index]
+    for call in reversed(calls):
+        if before and before[-1].index < call.index < index and not call.event.tools:
+            given = call.event.input[:-1]  # without the prompt that asks for the summary
+            if key_of(before[-1].answer) in map(key_of, given):
+                return [message for message in given if message.role != "tool"]
+    return []
 
 
 class _History:
@@ -254,7 +273,7 @@ class _History:
     def _take_call(self, call: _Call, *, compacted: bool) -> None:
         """Take what a call was given for the first time, and its answer: they are the newest."""
         line = self._lines[call.index]
-        for message in call.event.input:
+        for message in [*self._thread.summarised.get(call, ()), *call.event.input]:
             key = key_of(message)
             if key in self._made or key in self._drafts:
                 continue

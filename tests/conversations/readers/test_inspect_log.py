@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai.agent import as_tool, react
+from inspect_ai.agent import AgentState, as_tool, react
 from inspect_ai.log import EvalLog, EvalSample, write_eval_log
 from inspect_ai.model import (
     ChatMessage,
@@ -219,6 +219,40 @@ def test_a_sub_agent_is_a_conversation_of_its_own(tmp_path: Path) -> None:
     assert sub.fixture.name.endswith("-epoch-1-agent-1")
     results = [m.text for m in sub.fixture.messages if m.role == "tool"]
     assert results == ["there is nothing", "done"]
+
+
+def test_what_a_sub_agent_was_told_before_a_compaction_is_kept(tmp_path: Path) -> None:
+    step = 0
+
+    def script(messages: list[ChatMessage], tools: list[ToolInfo]) -> ModelOutput:
+        nonlocal step
+        names = {info.name for info in tools}
+        if not names:
+            return ModelOutput.from_content(NAME, "<summary>the port is 8080</summary>")
+        if "helper" in names and messages[-1].role == "user":
+            return ModelOutput.for_tool_call(NAME, "helper", {"input": "Help me."})
+        step += "look" in names
+        if "look" in names and step < 6:
+            return ModelOutput.from_content(NAME, f"thought {step} " + "x" * 1200)
+        return ModelOutput.for_tool_call(NAME, "submit", {"answer": "done"})
+
+    async def go_on(state: AgentState) -> str:
+        return f"Please CONTINUE after {step}."
+
+    helper = react(
+        name="helper",
+        description="Helps.",
+        prompt="You help.",
+        tools=[look()],
+        compaction=CompactionSummary(threshold=500, memory=False),
+        on_continue=go_on,
+    )
+    solver = react(prompt="You lead.", tools=[as_tool(helper)])
+    _, sub = read(path_of(run(tmp_path, solver, script)))
+    assert sub.fixture.recorded_compactions
+    assert [m.text.rstrip(" x") for m in sub.fixture.messages[2:12]] == [
+        text for n in range(1, 6) for text in (f"thought {n}", f"Please CONTINUE after {n}.")
+    ]
 
 
 def damaged(path: Path, target: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
