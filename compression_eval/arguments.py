@@ -89,6 +89,10 @@ Texts = Annotated[
 FilePath = Annotated[str | None, _checked_by(_is_text, "a path")]
 
 
+NOT_OF_CONTROLS = object()
+"""Marks an argument that the controls of an arm do not share with it."""
+
+
 class ArgumentFields(BaseModel):
     """The task's arguments with their checks."""
 
@@ -120,7 +124,7 @@ class ArgumentFields(BaseModel):
     """Where history ends: ``auto`` is the cut that each probe names, the end if it names none;
     ``recorded`` every place where the recorded agent compacted; or a number of messages, a share
     of the conversation (0 to 1), or ``end``; a list evaluates each."""
-    compressor: Annotated[str, PlainValidator(str)] = "anchored"
+    compressor: Annotated[str, PlainValidator(str), NOT_OF_CONTROLS] = "anchored"
     """Name of the strategy: anchored, regenerative, summary, edit, trim, or a control: full, none,
     tail."""
     compressor_args: Annotated[
@@ -129,17 +133,20 @@ class ArgumentFields(BaseModel):
             lambda value: value is None or isinstance(value, Mapping),
             "a mapping; write it as -T 'compressor_args={tail_tokens: 2000}'",
         ),
+        NOT_OF_CONTROLS,
     ] = None
     """Its arguments, budgets among them."""
-    prompt: FilePath = None
+    prompt: Annotated[FilePath, NOT_OF_CONTROLS] = None
     """A file whose text replaces the instructions of a summarising strategy."""
     focus_topic: Annotated[
-        str | None, PlainValidator(lambda value: None if value is None else str(value))
+        str | None,
+        PlainValidator(lambda value: None if value is None else str(value)),
+        NOT_OF_CONTROLS,
     ] = None
     """A topic that a summarising strategy gives the most room."""
-    cycles: Annotated[int, _whole(1)] = 1
+    cycles: Annotated[int, _whole(1), NOT_OF_CONTROLS] = 1
     """How many compressions the conversation goes through, one after another."""
-    answers: Annotated[int, _whole(1)] = 1
+    answers: Annotated[int, _whole(1), NOT_OF_CONTROLS] = 1
     """How many answers are taken from each state."""
     min_removed: Annotated[
         float,
@@ -147,12 +154,14 @@ class ArgumentFields(BaseModel):
             lambda value: _is_number(value) and 0 <= value < 1,
             "a share of at least 0 and less than 1",
         ),
+        NOT_OF_CONTROLS,
     ] = DEFAULT_MIN_REMOVED
     """Share of the tokens (0 to 1, the system prompt not counted) that each compression must
     remove; one that removes less has failed."""
     max_failed: Annotated[
         float,
         _checked_by(lambda value: _is_number(value) and 0 <= value <= 1, "a share between 0 and 1"),
+        NOT_OF_CONTROLS,
     ] = 1.0
     """Share of the samples (0 to 1) that may stay without a grade, because a compression, an
     answer or a grading failed; more make the run an error, and so does a run without a single
@@ -161,7 +170,7 @@ class ArgumentFields(BaseModel):
     """``by_type`` grades the criteria that fit a probe's type, ``all`` every one."""
     grader_context: Literal["state", "none"] = "state"
     """``state`` shows the grader the compressed state, ``none`` does not."""
-    state_facts: Literal["reader", "match"] | None = None
+    state_facts: Annotated[Literal["reader", "match"] | None, NOT_OF_CONTROLS] = None
     """``reader`` has the grader say which facts each state holds, in one call per state; ``match``
     looks facts up only. If not given, ``reader`` where the grader is a language
     model."""
@@ -174,6 +183,7 @@ class ArgumentFields(BaseModel):
             "true, false, or limits as {calls: 8, tokens: 20000}, each a whole number of at "
             "least 1",
         ),
+        NOT_OF_CONTROLS,
     ] = False
     """Whether the model then answers once more with tools that look at the history and its files
     before the cut; or the limits, as ``{calls: 8, tokens: 20000}``."""

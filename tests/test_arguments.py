@@ -10,7 +10,7 @@ import compression_eval
 import tasks.compression
 import tasks.grader_calibration
 import tasks.resumption
-from compression_eval.arguments import TaskArguments, choices
+from compression_eval.arguments import NOT_OF_CONTROLS, TaskArguments, choices
 from compression_eval.calibration.task import grader_calibration as packaged_calibration
 from compression_eval.resumption.task import resumption as packaged_resumption
 
@@ -29,6 +29,14 @@ def test_a_front_door_has_the_arguments_of_the_model(door: Callable[..., Any]) -
         assert parameters[name].default == field.default
         assert literals(parameters[name].annotation) == literals(field.annotation)
         assert field.description
+
+
+def test_controls_are_asked_what_their_arm_was_asked_and_graded_alike() -> None:
+    fields = TaskArguments.model_fields.items()
+    shared = {name for name, field in fields if NOT_OF_CONTROLS not in field.metadata}
+    assert shared >= {"fixtures", "probes", "probe_types", "shard", "cut", "criteria"}
+    assert shared >= {"grader_context", "language"}
+    assert shared.isdisjoint({"compressor", "compressor_args", "prompt", "focus_topic", "answers"})
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ class GradedAnswer(Strict):
     model answered in a run."""
     answer: NonEmpty
     scores: dict[str, ScoreValue] = Field(min_length=1)
-    """By criterion id, 0 to 5: exactly the criteria that fit the probe."""
+    """By criterion id, 0 to 5; a criterion that fits the probe and has no mark is not compared."""
     second_scores: dict[str, ScoreValue] | None = None
     """Those of a second reader, who had not seen the first's."""
     why: NonEmpty
@@ -174,10 +174,7 @@ def faults(answers: AnswerSet, probes: dict[str, Probe], language: Language) -> 
             continue
         fitting = {criterion.id for criterion in load_rubric("en").criteria_for(probe)}
         for field in ("scores", "second_scores"):
-            given = set(fitting if (scores := getattr(item, field)) is None else scores)
-            if missing := sorted(fitting - given):
-                yield f"{where}: {field}: missing: {', '.join(missing)}"
-            if foreign := sorted(given - fitting):
+            if foreign := sorted((getattr(item, field) or {}).keys() - fitting):
                 names = ", ".join(map(shorten, foreign))
                 yield f"{where}: {field}: not graded on a probe like this: {names}"
         for fault in _kind_faults(item, probe, language):

@@ -113,6 +113,9 @@ def _results(log: EvalLog) -> Iterator[dict[str, Any]]:
         originals = [case for case in cases if case.original]
         second = [each for case in originals if (each := case.second_reader()).scores]
         failures = Counter(why for case, why in graded if not case.scores)
+        not_marked = Counter(
+            name for each in originals for name in each.scores if name not in each.reference.scores
+        )
         return {
             "grader": name,
             "log": log.location,
@@ -123,6 +126,7 @@ def _results(log: EvalLog) -> Iterator[dict[str, Any]]:
             "gradings": len(cases),
             "failures": failures.total(),
             "reasons": dict(failures.most_common()),
+            "not_marked": dict(not_marked),
             "agreement": _compared(originals),
             "second_reader": _compared(second) if second else None,
             "traps": _traps(originals),
@@ -209,6 +213,9 @@ def _lines(data: dict[str, Any]) -> Iterator[str]:
             return
     yield ""
     yield from table_lines(_agreement(data["agreement"]))
+    if data["not_marked"]:
+        names = ", ".join(f"{name} {number}" for name, number in data["not_marked"].items())
+        yield f"Not compared, since the answers have no mark for it: {names}"
     yield ""
     if data["second_reader"]:
         yield "A second reader, who marked the answers without seeing these marks, is off by:"

@@ -55,15 +55,7 @@ ITEM: dict[str, Any] = {
     "kind": "perfect",
     "answer": '{"max_connections": 8, "max_idle_s": 90, "checkout_timeout_s": 0.5, '
     '"health_check_interval_s": 30, "attempts": 3}',
-    "scores": {
-        "accuracy_factual": 5,
-        "accuracy_technical": 5,
-        "context_conversation_state": 5,
-        "completeness_coverage": 5,
-        "completeness_depth": 5,
-        "continuity_work_state": 5,
-        "instruction_format": 5,
-    },
+    "scores": {"accuracy_factual": 5},
     "why": "All right.",
 }
 
@@ -78,7 +70,7 @@ def found(sets: list[CalibrationSet], *items: dict[str, Any]) -> list[str]:
     ("changes", "expected"),
     [
         ({"probe": "nowhere"}, "there is no probe 'nowhere'"),
-        ({"scores": {"accuracy_factual": 5}}, "missing: accuracy_technical"),
+        ({"scores": {"taste": 5}}, "scores: not graded on a probe like this: 'taste'"),
         ({"answer": '{"max_connections": 8}'}, "it lacks 'max_idle_s=90'"),
         ({"kind": "abstention"}, "the answer does not abstain"),
         ({"answer": "Nothing of use here.", "kind": "hedged"}, "it holds no expected fact"),

@@ -14,6 +14,7 @@ from compression_eval.calibration.answers import load_sets
 from compression_eval.calibration.task import calibration_task
 from compression_eval.cli import main
 from compression_eval.errors import DataError
+from compression_eval.fixtures.locations import data_folder
 from tests.grading.samples import MockGrader
 
 pytestmark = pytest.mark.slow
@@ -59,7 +60,7 @@ def _grader(marks: Marks, name: str = "mockllm/grader") -> MockGrader:
 
 
 def careful(request: dict[str, Any], criterion: str) -> float:
-    return _reference(request)[criterion]
+    return _reference(request).get(criterion, 3)
 
 
 def always_five(request: dict[str, Any], criterion: str) -> float:
@@ -140,6 +141,22 @@ def test_one_that_always_gives_five(tmp_path: Path) -> None:
     assert fell["perfect"] == fell["hedged"] == 0
     after = result["agreement"]["accuracy"]["error_after_rules"]
     assert after < result["agreement"]["accuracy"]["error"]
+
+
+def test_a_criterion_without_a_mark_is_not_compared(tmp_path: Path) -> None:
+    path = data_folder() / "calibration" / "cron-config.json"
+    marked = json.loads(path.read_text(encoding="utf-8"))
+    items = marked["answers"]
+    for item in items:
+        del item["scores"]["accuracy_factual"]
+    (tmp_path / "cron.json").write_text(json.dumps(marked), encoding="utf-8")
+    run(tmp_path / "logs", _grader(always_five), answers=str(tmp_path / "cron.json"))
+    (result,) = printed(tmp_path / "logs")
+    assert result["not_marked"]["accuracy_factual"] == len(items)
+    off = [5 - item["scores"]["accuracy_technical"] for item in items]
+    assert result["agreement"]["accuracy"]["bias"] == pytest.approx(sum(off) / len(items))
+    shown = CliRunner().invoke(main, ["grader", str(tmp_path / "logs")])
+    assert f"no mark for it: accuracy_factual {len(items)}" in shown.output
 
 
 def test_variants_must_not_move_a_score(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from compression_eval.cli import main
+from compression_eval.compressors.names import CALLS_MODEL
 from compression_eval.compressors.registry import COMPRESSORS
 
 
@@ -17,6 +18,7 @@ def listed(*arguments: str) -> str:
 
 def test_every_strategy_has_a_line_that_says_what_it_is() -> None:
     lines = listed().splitlines()
+    assert set(COMPRESSORS) <= set(CALLS_MODEL)
     rows = {line.split()[0]: line for line in lines[1:] if line.strip()}
     assert set(COMPRESSORS) <= set(rows)
     tail = rows["tail"]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from inspect_ai.model import ChatMessage, ChatMessageUser
 
+from compression_eval.fixtures.banks import AnswerKey
 from compression_eval.grading.rubric import structure
 
 from .conftest import Grade, generate
@@ -22,9 +23,7 @@ def key(**lists: list[str]) -> dict[str, Any]:
 
 
 def test_every_criterion_of_the_rubric_has_a_formula(grade: Grade) -> None:
-    full = key(
-        files_created=["a.py"], files_modified=["b.py"], open_tasks=["go on"], reasons=["haste"]
-    )
+    full = key(**{name: ["a.py"] for name in AnswerKey.model_fields})
     truth = {"reference_answer": "x_1", "standing_constraint": {"text": "a", "violated_by": ["b"]}}
     results = grade("x_1", [*ALL, "taste"], ["x_1"], **full, **truth)
     assert [name for name, result in results.items() if result["score"] is None] == ["taste"]

@@ -1,7 +1,7 @@
 """Samples whose store is filled as the solver of the real task fills it, without a compression."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from compression_eval.facts.records import FactRecord
 from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.models import Language
 from compression_eval.grading.metrics import MEAN
-from compression_eval.grading.rubric import CriteriaMode, load_rubric
+from compression_eval.grading.rubric import CriteriaMode, load_rubric, structure
 from compression_eval.record import (
     AnswerRecord,
     SampleRecord,
@@ -215,6 +215,16 @@ def metric(log: EvalLog, key: str, name: str = MEAN) -> float:
 def ids(asked: Probe | None = None, mode: CriteriaMode = "by_type") -> list[str]:
     """Return the criteria that a probe is graded on."""
     return [item.id for item in load_rubric("en").criteria_for(asked or probe(), mode)]
+
+
+def weighted(scores: Mapping[str, float], dimension: str = "") -> float:
+    """Return the mean of scores by criterion id, of one dimension if named, by their weights."""
+    weights = {
+        each.id: each.weight
+        for each in structure().criteria
+        if each.id in scores and dimension in ("", each.dimension)
+    }
+    return sum(weights[id_] * scores[id_] for id_ in weights) / sum(weights.values())
 
 
 def reply(

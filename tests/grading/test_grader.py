@@ -28,6 +28,7 @@ from tests.grading.samples import (
     run,
     state_record,
     values,
+    weighted,
 )
 
 BAD = "Five out of five!"
@@ -84,11 +85,12 @@ def test_after_three_calls_the_sample_is_unscored(
 
 
 def test_a_criterion_that_cannot_apply_is_not_graded(tmp_path: Path) -> None:
-    given = dict.fromkeys(ids(), 4) | {"instruction_format": None, "accuracy_factual": 1}
+    scores = dict.fromkeys(ids(), 4) | {"accuracy_factual": 1}
+    given = {**scores, "instruction_format": None}
     log = run(six_dimensions(), record(), tmp_path, MockGrader([reply(given)]))
     score = only_score(log)
     assert math.isnan(values(score)["instruction_following"])
-    assert values(score)["accuracy"] == pytest.approx(0.6 * 1 + 0.4 * 4)
+    assert values(score)["accuracy"] == pytest.approx(weighted(scores, "accuracy"))
     metadata = score.metadata or {}
     assert metadata["ungraded"] == ["instruction_format"]
     (left,) = (r for r in metadata["criterionResults"] if r["score"] is None)

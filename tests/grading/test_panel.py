@@ -1,11 +1,12 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 from inspect_ai.log import EvalLog
 from inspect_ai.scorer import Score
 
 from compression_eval.grading.scorers import six_dimensions
-from tests.grading.samples import MockGrader, ids, only_score, record, reply, run, values
+from tests.grading.samples import MockGrader, ids, only_score, record, reply, run, values, weighted
 
 
 def panel(*said: str | MockGrader) -> list[MockGrader]:
@@ -28,7 +29,8 @@ def test_the_median_of_each_criterion_counts(tmp_path: Path) -> None:
     assert by_id["accuracy_factual"]["score"] == 4
     assert by_id["accuracy_factual"]["spread"] == 3
     assert by_id["instruction_format"]["score"] == 2
-    assert values(score)["accuracy"] == pytest.approx(0.6 * 4 + 0.4 * 2)
+    medians = dict.fromkeys(ids(), 2) | {"accuracy_factual": 4}
+    assert values(score)["accuracy"] == pytest.approx(weighted(medians, "accuracy"))
     assert [grader["model"] for grader in metadata["graders"]] == [
         "mockllm/g1",
         "mockllm/g2",
@@ -99,8 +101,10 @@ def panel_log(tmp_path: Path, *said: str) -> EvalLog:
 
 
 def test_alpha_is_computed_over_the_criteria_of_a_dimension(tmp_path: Path) -> None:
-    one = dict.fromkeys(ids(), 2) | {"accuracy_factual": 1, "accuracy_technical": 4}
+    # Only one grader has marks for what else the dimension may hold, which is then no unit.
     two = dict.fromkeys(ids(), 2) | {"accuracy_factual": 2, "accuracy_technical": 5}
+    others: dict[str, Any] = {name: None if name[:8] == "accuracy" else 2 for name in two}
+    one = others | {"accuracy_factual": 1, "accuracy_technical": 4}
     log = panel_log(tmp_path, reply(one), reply(two))
     # Four units (two criteria, two samples): ratings 1,2 and 4,5, each twice. Observed: every
     # pair differs by 1. Expected: mean squared difference over all ordered pairs of 8 ratings.

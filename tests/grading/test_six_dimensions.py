@@ -8,7 +8,7 @@ from inspect_ai.scorer import Score
 from inspect_ai.util import Store
 
 from compression_eval.errors import DataError
-from compression_eval.grading.rubric import rubric_digest
+from compression_eval.grading.rubric import rubric_digest, structure
 from compression_eval.grading.scorers import DIMENSION_KEYS, six_dimensions
 from compression_eval.record import SampleRecord, read_record, write_record
 from tests.grading.samples import (
@@ -24,6 +24,7 @@ from tests.grading.samples import (
     state_record,
     texts,
     values,
+    weighted,
 )
 
 
@@ -34,14 +35,18 @@ def grade(tmp_path: Path, given: dict[str, Any], said: str | None = None, **args
 
 
 def test_the_score_has_every_key_and_its_computation(tmp_path: Path) -> None:
-    scores = dict.fromkeys(ids(), 4) | {"accuracy_factual": 5, "accuracy_technical": 2.5}
+    scores = dict.fromkeys(ids(), 4.0) | {"accuracy_factual": 5, "accuracy_technical": 1}
     score = grade(tmp_path, record(), reply(scores))
     assert list(score.as_dict()) == list(DIMENSION_KEYS)
-    assert values(score)["accuracy"] == pytest.approx(4.0)
-    assert values(score)["knowledge"] == pytest.approx(4.0)
-    assert values(score)["overall"] == pytest.approx(4.0)
+    accuracy = weighted(scores, "accuracy")
+    assert values(score)["accuracy"] == pytest.approx(accuracy, abs=0.001)
+    graded = sum(not math.isnan(values(score)[name]) for name in structure().dimensions)
+    knowledge = (accuracy - 4) / (graded - 1) + 4
+    assert values(score)["knowledge"] == pytest.approx(knowledge, abs=0.001)
+    overall = (accuracy - 4) / graded + 4
+    assert values(score)["overall"] == pytest.approx(overall, abs=0.001)
     metadata = score.metadata or {}
-    assert metadata["aggregateScore"] == pytest.approx(4.0)
+    assert metadata["aggregateScore"] == pytest.approx(overall, abs=0.001)
     assert set(metadata["dimensionScores"]) == set(DIMENSION_KEYS) - {"knowledge", "overall"}
     assert metadata["criterionResults"][0] == {
         "criterionId": "accuracy_factual",
@@ -52,9 +57,8 @@ def test_the_score_has_every_key_and_its_computation(tmp_path: Path) -> None:
     assert metadata["rubric_digest"] == rubric_digest("en")
     assert metadata["language"] == "en"
     explanation = score.explanation or ""
-    assert "\n  - accuracy_technical **2.50** (weight 0.4): because accuracy_technical\n" in (
-        explanation
-    )
+    (weight,) = [each.weight for each in structure().criteria if each.id == "accuracy_technical"]
+    assert f"\n  - accuracy_technical **1.00** (weight {weight:g}): because acc" in explanation
     assert "dimension = weighted mean of its graded criteria" in explanation
     assert "Grader 1: mockllm/grader (1 call)" in explanation
     assert score.answer == "It uses 8080, see gateway.toml."
@@ -133,7 +137,10 @@ def test_the_form_of_an_abstention_is_not_the_graders_to_judge(
     tmp_path: Path, answer: str, given: dict[str, Any], expected: float | None, graded: float | None
 ) -> None:
     asked = probe(**given)
-    said = dict.fromkeys(ids(asked), 4) | {"instruction_format": graded}
+    said: dict[str, Any] = {
+        id_: None if id_.startswith("instruction_") else 4 for id_ in ids(asked)
+    }
+    said["instruction_format"] = graded
     score = grade(tmp_path, record(asked=asked, answer=answer), reply(said, asked))
     silent = (score.metadata or {})["abstained"]
     assert silent is (expected is not None)

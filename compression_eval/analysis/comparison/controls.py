@@ -37,12 +37,6 @@ from compression_eval.analysis.logs import (
 from compression_eval.errors import DataError
 from compression_eval.text.printable import printable
 
-_OF_THE_TASK = (
-    *("fixtures", "probes", "probe_types", "shard", "cut", "criteria", "grader_context"),
-    "language",
-)
-"""Arguments that a control has in common with the arms that it is for."""
-
 MAX_WORD = 4_000
 
 
@@ -124,12 +118,15 @@ def _fitting(side: Arm, beside: Sequence[Log], known: dict[tuple[str, ...], Arm]
 
 def command_for(side: Arm) -> str:
     """Return the command that makes a side's controls, in the folder of its logs."""
+    # Late: it imports every strategy.
+    from compression_eval.arguments import NOT_OF_CONTROLS, ArgumentFields
+
     log = side.logs[0]
     spec = log.header.eval
     words = []
-    for name in _OF_THE_TASK:
+    for name, field in ArgumentFields.model_fields.items():
         value = (spec.task_args_passed or spec.task_args or {}).get(name)
-        if value is not None:
+        if value is not None and NOT_OF_CONTROLS not in field.metadata:
             words += ["-T", f"{name}={_plain(value)}"]
     words += ["--model", spec.model]
     for name, value in decisive(spec.model_args).items():

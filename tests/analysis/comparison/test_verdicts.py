@@ -234,6 +234,8 @@ def test_without_controls_nothing_is_certified_and_one_command_makes_them(
     assert given["--model"] == f"scripted/{ANSWERS}"
     assert given["--model-role"] == f"grader={ROLES['grader']}"
     assert given["--log-dir"].rstrip(";") == str(Path(good.location).parent)
+    named = {after.partition("=")[0] for word, after in pairwise(words) if word == "-T"}
+    assert named == {"compressor", "fixtures"}
     fixtures = next(word for word in words if word.startswith("fixtures="))
     assert json.loads(fixtures.partition("=")[2]) == (good.eval.task_args["fixtures"])
 
