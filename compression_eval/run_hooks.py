@@ -2,15 +2,25 @@
 
 import logging
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 import anyio
 import click
-from inspect_ai.hooks import Hooks, ModelRetry, SampleAttemptStart, TaskEnd, TaskStart, hooks
+from inspect_ai.hooks import (
+    Hooks,
+    ModelRetry,
+    SampleAttemptStart,
+    SampleEnd,
+    TaskEnd,
+    TaskStart,
+    hooks,
+)
 from inspect_ai.log import (
     EvalError,
     EvalLog,
+    EvalSampleSummary,
     EvalSpec,
     MetadataEdit,
     ProvenanceData,
@@ -57,6 +67,8 @@ class RunHooks(Hooks):
 
     def __init__(self) -> None:
         self._specs: dict[str, EvalSpec] = {}
+        self._not_logged: dict[str, list[EvalSampleSummary]] = {}
+        """Of runs whose log keeps no samples (``--no-log-samples``)."""
         self._waited_for: set[tuple[str, str]] = set()
 
     async def on_task_start(self, data: TaskStart) -> None:
@@ -117,13 +129,22 @@ class RunHooks(Hooks):
         """Tell the sample's solver and scorers their run: they start from this context."""
         enter_run(data.eval_id)
 
+    async def on_sample_end(self, data: SampleEnd) -> None:
+        """Remember what the log does not keep of a sample."""
+        spec = self._specs.get(data.eval_id)
+        if spec is not None and spec.config.log_samples is False:
+            self._not_logged.setdefault(data.eval_id, []).append(data.sample.summary())
+
     async def on_task_end(self, data: TaskEnd) -> None:
         """Report failures, write them into the log's header, and drop what the run shared."""
         forget_run(data.eval_id)
         self._specs.pop(data.eval_id, None)
+        summaries = self._not_logged.pop(data.eval_id, None)
         self._waited_for = {key for key in self._waited_for if key[0] != data.eval_id}
         if MAX_FAILED in (data.log.eval.metadata or {}) and data.log.status == "success":
-            await _close(data.log, in_eval_set=data.eval_set_id is not None)
+            if summaries is None:
+                summaries = await read_eval_log_sample_summaries_async(data.log.location)
+            await _close(data.log, summaries, in_eval_set=data.eval_set_id is not None)
         results = data.log.results
         whole = results and results.completed_samples == results.total_samples
         if data.log.status == "success" and whole:
@@ -136,9 +157,10 @@ def _folder(log_file: str) -> str:
     return str(invoked_path(log_file).absolute().parent)
 
 
-async def _close(log: EvalLog, *, in_eval_set: bool) -> None:
+async def _close(
+    log: EvalLog, summaries: Sequence[EvalSampleSummary], *, in_eval_set: bool
+) -> None:
     """Report and log how a run ended; one with too many failures becomes an error."""
-    summaries = await read_eval_log_sample_summaries_async(log.location)
     failures = run_failures(summaries)
     if failures is None:
         return

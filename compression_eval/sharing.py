@@ -32,6 +32,9 @@ logger = logging.getLogger(__name__)
 STATES_FOLDER = "compression_states"
 """Folder beside the logs; one folder for each logical run in it."""
 
+MAX_INTERRUPTIONS = 3
+"""After so many owners were cancelled or ran into a limit, a state is not computed again."""
+
 MAX_WAIT_SECONDS = 10.0
 """How long others let a first call go ahead. Providers have a prefix in their cache once the first
 reply has begun, so a call that takes longer than this has filled the cache or is in trouble."""
@@ -138,6 +141,10 @@ def remove_kept(task_id: str) -> None:
             logger.warning("%s: kept states could not be removed: %s", place, error)
 
 
+Place = tuple[str, int, int]
+"""Fixture, cut and replicate of a state."""
+
+
 class SharedError(Exception):
     """Another sample's computation of a state ended with an error unrelated to the state."""
 
@@ -146,6 +153,9 @@ class SharedError(Exception):
 class _Slot:
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     state: State | None = None
+    interruptions: int = 0
+    limit: LimitExceededError | None = None
+    """The last one that an owner ran into."""
     attempts: int = 0
     """Number of ended computations."""
     error: Exception | None = None
@@ -156,19 +166,23 @@ class SharedStates:
     """States by run and key; the first sample that needs one computes it, the others wait.
 
     A sample that computes one may be cancelled or run into a limit: then the next one that waits
-    takes over. A strategy that fails is not tried again in the same logical run; its failure is
-    the state that all samples get. An error that says nothing about the strategy, such as an outage
-    of the vendor, goes to all samples that waited for this computation, and nothing is kept: a
-    sample that comes later, or is retried, tries again.
+    takes over; after `MAX_INTERRUPTIONS` the others end with such a limit too. A strategy that
+    fails is not tried again in the same logical run; its failure is the state that all samples get.
+    An error that says nothing about the strategy, such as an outage of the vendor, goes to all
+    samples that waited for this computation, and nothing is kept: a sample that comes later, or is
+    retried, tries again.
     """
 
     def __init__(self) -> None:
         self._slots: dict[tuple[str, str], _Slot] = {}
 
-    async def get(self, key: str, compute: Callable[[], Awaitable[State]]) -> tuple[State, bool]:
+    async def get(
+        self, key: str, compute: Callable[[], Awaitable[State]], place: Place
+    ) -> tuple[State, bool]:
         """Return the state for a key, and whether this call computed it.
 
-        The key names the state within its logical run; one caller at a time computes it.
+        The key names the state within its logical run; one caller at a time computes it. A kept
+        state of another place is not taken for it.
         """
         run = current_run()
         slot = self._slots.setdefault((run.eval_id, key), _Slot())
@@ -181,16 +195,28 @@ class SharedStates:
                     "the compression that this sample waited for ended with "
                     f"{root_cause(slot.error)}"
                 ) from slot.error
-            if kept := await anyio.to_thread.run_sync(_kept_state, run, key):
+            if kept := await anyio.to_thread.run_sync(_kept_state, run, key, place):
                 slot.state = kept
                 return kept, False
+            if slot.interruptions >= MAX_INTERRUPTIONS:
+                raise LimitExceededError(
+                    slot.limit.type if slot.limit else "custom",
+                    value=slot.interruptions,
+                    limit=MAX_INTERRUPTIONS,
+                    message=f"the compression was interrupted {slot.interruptions} times",
+                )
             slot.error = None
             try:
                 slot.state = state = await compute()
-            except LimitExceededError:
+            except LimitExceededError as error:
+                slot.limit = error
+                slot.interruptions += 1
                 raise
             except Exception as error:
                 slot.error = error
+                raise
+            except BaseException:
+                slot.interruptions += 1
                 raise
             finally:
                 slot.attempts += 1
@@ -198,13 +224,13 @@ class SharedStates:
             return state, True
 
 
-def _kept_state(run: RunIdentity, key: str) -> State | None:
+def _kept_state(run: RunIdentity, key: str, place: Place) -> State | None:
     """Return the state that this attempt or an earlier one has kept; also beside this log then."""
     if run.log_folder is None:
         return None
     elsewhere = _folders.get(run.task_id, set()) - {run.log_folder}
     for folder in [run.log_folder, *sorted(elsewhere)]:
-        if (state := load_state(_state_path(folder, run.task_id, key))) is not None:
+        if (state := load_state(_state_path(folder, run.task_id, key), place)) is not None:
             if folder != run.log_folder:
                 _keep(run, key, state)
             return state
@@ -230,16 +256,20 @@ def _state_path(log_folder: str, task_id: str, key: str) -> str:
     return f"{log_folder.rstrip('/')}/{STATES_FOLDER}/{task_id}/{name}.state.gz"
 
 
-def load_state(path: str) -> State | None:
+def load_state(path: str, place: Place) -> State | None:
     """Return the state that a file keeps, or None if there is none that can be read.
 
-    A damaged file counts as none: the state is then computed anew. The path may be a URL.
+    A file that is damaged or keeps the state of another place counts as none: the state is then
+    computed anew. The path may be a URL.
     """
     import fsspec
 
     try:
         with fsspec.open(path, "rb") as file:
-            return State.model_validate_json(gzip.decompress(file.read()))
+            state = State.model_validate_json(gzip.decompress(file.read()))
+        if (state.fixture, state.cut, state.replicate) != place:
+            raise ValueError("it is of another conversation, cut or replicate")
+        return state
     except FileNotFoundError:
         return None
     except (OSError, EOFError, zlib.error, ValueError) as error:

@@ -127,7 +127,8 @@ async def shared_state(
             transcript().info(_overview(state), source="compression")
         return state
 
-    return await shared.get(f"{conversation}\n{replicate}", compute)
+    place = (job.fixture.name, job.cut, replicate)
+    return await shared.get(f"{conversation}\n{replicate}", compute, place)
 
 
 def state_record(

@@ -97,6 +97,22 @@ def test_a_retried_run_does_not_try_a_failed_compression_again(
     assert len(scripts[COMPRESSES].calls) == 2
 
 
+def test_swapped_states_are_computed_anew(scripts: Scripts, tiny: Path, log_dir: Path) -> None:
+    other = small.write(tiny.parent, "other")
+    scripts[ANSWERS] = breaking_at(3)
+    scripts[COMPRESSES].reply = random_compression
+    first = small.run(log_dir, [tiny, other], epochs=1, options={"max_samples": 1})
+    assert first.status == "error"
+    one, two = log_dir.rglob("*.state.gz")
+    content = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    two.write_bytes(content)
+    second = eval_retry(first, log_dir=str(log_dir), display="log")[0]
+    for sample in small.samples(second):
+        assert small.record(sample).fixture == small.names(sample).partition("/")[0]
+    assert len(scripts[COMPRESSES].calls) > 2, "neither was believed"
+
+
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path

@@ -64,6 +64,29 @@ class TestEverythingFailed:
 
 
 @pytest.mark.slow
+def test_a_log_without_samples_is_an_error_too(tmp_path: Path) -> None:
+    fixture = small.write(tmp_path / "data")
+    (tmp_path / "mine.py").write_text(FAILING)
+    arguments = ["-T", f"fixtures={fixture}", "-T", f"compressor={tmp_path}/mine.py@failing"]
+    result = command.inspect(
+        ["eval", "tasks/compression.py", *arguments, "--no-log-samples"], tmp_path / "logs"
+    )
+    assert result.code == 1
+    assert "none of the 9 samples has a grade" in result.errors.splitlines()[-1]
+
+
+def test_failures_are_counted_where_the_log_keeps_no_samples(
+    scripts: Scripts, tiny: Path, log_dir: Path
+) -> None:
+    scripts[COMPRESSES].reply = one_fails
+    for max_failed, status in ((0.3, "error"), (1 / 3, "success")):
+        scripts[COMPRESSES].calls.clear()
+        log = small.run(log_dir, tiny, max_failed=max_failed, options={"log_samples": False})
+        assert (log.status, log.samples) == (status, [])
+        assert log.metadata["failures"][0].startswith("1 of 3 compressions failed: ")
+
+
+@pytest.mark.slow
 def test_a_run_without_failures_says_so(tmp_path: Path, log_dir: Path) -> None:
     fixture = small.write(tmp_path / "data")
     arguments = ["eval", "tasks/compression.py", "-T", f"fixtures={fixture}", "--epochs", "1"]
