@@ -216,7 +216,7 @@ class Engine:
 
         shown = Display(label, len(units), left, line) if label else None
         with self.opened(), shown or nullcontext():
-            for number, outcome in self._outcomes(function, units, sizes, at_once or self._ahead()):
+            for number, outcome in self._outcomes(function, units, sizes, at_once):
                 done, count, waiting[number] = done + sizes[number], count + 1, outcome
                 if shown:
                     shown.advance()
@@ -240,7 +240,7 @@ class Engine:
         function: Callable[[Any], Any],
         units: Sequence[Any],
         sizes: Sequence[int],
-        ahead: int,
+        at_once: int | None,
     ) -> Iterator[tuple[int, Any]]:
         """Yield number and result, or refusal, of every unit as they are done."""
         load = [0] * (len(self._pools) or 1)
@@ -251,6 +251,7 @@ class Engine:
             lanes[least][0].append(number)
         died = set[int]()
         while True:
+            ahead = at_once or self._ahead()  # a cluster grows and shrinks
             for lane, (left, running) in enumerate(lanes):
                 while left and len(running) < ahead:
                     number = left.popleft()

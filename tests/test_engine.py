@@ -718,6 +718,16 @@ def test_errors_of_workers_are_told_when_all_else_is_done(here: SimpleNamespace)
         pass
 
 
+def test_a_cluster_that_grows_is_given_more_at_once(here: SimpleNamespace) -> None:
+    begun: list[int] = []
+    results = RayEngine().run("read", begun.append, range(20), str)
+    next(results)
+    assert len(begun) == 2
+    here.cluster_resources = lambda: {"CPU": 4}
+    assert [next(results)[0], next(results)[0]] == [1, 2]
+    assert len(begun) == 2 + 8
+
+
 def test_without_ray_one_line_says_what_to_install(
     sessions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

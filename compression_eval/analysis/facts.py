@@ -350,13 +350,18 @@ def spending(
 def ways_of_answering(samples: "DataFrame", facts: "DataFrame") -> dict[str, Spent]:
     """Return the tokens of one arm's answers, by how they were given.
 
-    The grader's word on a fact decides, else the look-up.
+    Where a language model graded, its word decides, and facts without one are left out; elsewhere
+    the look-up decides.
     """
-    read = facts["in_answer_read"]
-    stated = facts["in_answer"].where(read.isna(), read == "stated")
-    known = facts.assign(stated=stated.eq(True), judged=stated.notna(), probe_id=facts["probe"])
+    own = samples[[*_KEYS, *_MEASURED, "recall_by"]]
+    known = facts.assign(probe_id=facts["probe"])[[*_KEYS, "in_answer", "in_answer_read"]]
+    known = known.merge(own[[*_KEYS, "recall_by"]], on=_KEYS)
+    by_model, word = known["recall_by"] == "grader", known["in_answer_read"]
+    known["stated"] = (word == "stated").where(by_model, known["in_answer"].eq(True))
+    known["judged"] = word.notna().where(by_model, known["in_answer"].notna())
+    known = known[known["judged"] | ~by_model]
     every = known.groupby(_KEYS).agg({"stated": "all", "judged": "any"}).reset_index()
-    rows = samples[[*_KEYS, *_MEASURED]].merge(every, on=_KEYS, how="left")
+    rows = own.merge(every, on=_KEYS, how="left")
     flawless = rows["stated"].eq(True) & ~(rows["fact_violations"] > 0)
     right = flawless.astype(float).where(rows["judged"].eq(True))  # a failed answer is not wrong
     ways = {

@@ -100,7 +100,11 @@ def user_compressor(name: str) -> Compressor | None:
         if isinstance(made, CompactionStrategy):
             return made
         call = getattr(made, _METHOD, made)
-        _after_messages(name, call)
+        for each in _after_messages(name, call):
+            required = each.kind in (*_NAMED, *_POSITIONAL) and each.default is Parameter.empty
+            if required and each.name not in values:
+                problem = f"{_METHOD} is called without {each.name!r}, which belongs in"
+                raise _unfit(name, f"wrong signature; {problem} the constructor")
         return CallableCompaction(name, partial(call, **values), lock, seconds)
 
     return Compressor(name, "yours", arguments, build, source_digest=digest)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from inspect_ai.log import read_eval_log, write_eval_log
 
 from compression_eval.analysis import samples_frame
 from compression_eval.cli import main
@@ -45,6 +46,20 @@ def test_a_report_says_what_a_correct_answer_takes(logs: Path, tmp_path: Path) -
     assert before["tokens"] == pytest.approx(frame["answer_all_tokens"].mean())
     assert "### Tokens per correct answer" in (tmp_path / "out" / "report.md").read_text()
     assert 'id="spending"' in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_where_a_model_graded_only_its_word_counts(logs: Path, tmp_path: Path) -> None:
+    (path,) = (logs / "fetching").glob("*.eval")
+    log = read_eval_log(str(path))
+    for number, sample in enumerate(log.samples or []):
+        metadata = (sample.scores or {})["fact_retention"].metadata or {}
+        metadata["recall_by"] = "grader"
+        for row in metadata["facts"]:  # of all but one, the grader said nothing
+            row |= {"in_answer": True, "in_answer_read": None if number else "absent"}
+    write_eval_log(log, str(tmp_path / "graded.eval"))
+    run("report", tmp_path / "graded.eval", "--out", tmp_path / "out")
+    (spent,) = json.loads((tmp_path / "out" / "figures.json").read_text())["spending"].values()
+    assert (spent["state alone"]["answers"], spent["state alone"]["correct"]) == (1, 0)
 
 
 @pytest.mark.filterwarnings("error::pandas.errors.PerformanceWarning")

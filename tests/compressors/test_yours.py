@@ -231,6 +231,10 @@ def test_whatever_a_function_does_is_the_failure_of_its_compression(
         ("from inspect_ai.model import CompactionStrategy as x", "abstract"),
         ("class x: pass", "no method compress"),
         (
+            "class x:\n def compress(self, messages, extra): return messages",
+            "wrong signature; compress is called without 'extra', which belongs in the constructor",
+        ),
+        (
             "class x:\n def __init__(self): raise RuntimeError('no key')\n"
             " def compress(self, messages): return messages",
             "making it failed with RuntimeError: no key",

@@ -85,6 +85,9 @@ _SAME: Mapping[tuple[str, ...], Mapping[str, str]] = {
 }
 """Columns that all arms should have in common, on each of what they are named under."""
 
+_JUDGED = {"recall_by": "fact_recall", "survival_by": "fact_survival"}
+"""What somebody judged, by the column that says who."""
+
 _SIZES = {
     "tokens_before": "tokens_original",
     "tokens_after": "tokens_state",
@@ -507,7 +510,12 @@ def differing(samples: "DataFrame") -> list[str]:
                 found = [str(key[-1] if len(keys) > 1 else key) for key in several]
                 title += " in two versions"  # noqa: PLW2901
             else:
-                found = sorted({str(value) for value in samples[column].dropna() if value != ""})
+                rows = samples
+                if column in _JUDGED:  # where there is nothing to judge, nobody was asked
+                    rows = rows[rows[_JUDGED[column]].notna()]
+                if column == "survival_by":
+                    rows = rows[rows["tokens_state"].ne(0)]
+                found = sorted({str(value) for value in rows[column].dropna() if value != ""})
             if len(found) > (0 if keys else 1):
                 shown = ", ".join(_one_line(each, MAX_VALUE) for each in found[:MAX_DIFFERING])
                 left = len(found) - MAX_DIFFERING

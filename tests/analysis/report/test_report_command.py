@@ -1,6 +1,7 @@
 """`compression-eval report` on logs of real runs: its files, its figures, and what it refuses."""
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,26 @@ def test_facts_judged_by_different_words_are_noted(logs: Path, tmp_path: Path) -
         "who judged the facts in answers: grader, look-up",
         "who judged the facts in states: look-up, reader",
     ]
+
+
+def test_where_nothing_was_to_be_judged_nobody_is_missed(logs: Path, tmp_path: Path) -> None:
+    for compressor in ("tail", "full"):
+        log = log_of(logs, compressor)
+        for number, sample in enumerate(log.samples or []):
+            score = (sample.scores or {})["fact_retention"]
+            metadata = score.metadata or {}
+            metadata |= {"recall_by": "grader", "survival_by": "reader"}
+            # As of an empty answer, of a probe without expected facts, and of an empty state.
+            if number in (0, 1):
+                name = ("recall", "survival")[number]
+                metadata[f"{name}_by"] = "look-up"
+                score.value |= {f"fact_{name}": math.nan}  # type: ignore[operator]
+            if number == 2:
+                metadata["survival_by"] = "look-up"
+                sample.store["ProbeRecord:sample"]["state"]["state_tokens"] = 0
+        write_eval_log(log, str(tmp_path / f"{compressor}.eval"))
+    assert report(tmp_path, "--out", tmp_path / "out").exit_code == 0
+    assert figures(tmp_path / "out")["differing"] == []
 
 
 def test_the_page_says_what_it_was_made_from(made: Path, logs: Path) -> None:
