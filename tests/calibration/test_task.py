@@ -211,7 +211,6 @@ def test_a_grader_that_always_fails_leaves_no_scores(tmp_path: Path) -> None:
     [
         ({"variants": "yes"}, "variants: 'yes' is not true or false"),
         ({"language": "de"}, "language: 'de' is not one of"),
-        ({"answers": "nowhere"}, "no set or file 'nowhere'"),
     ],
 )
 def test_wrong_arguments(arguments: dict[str, Any], said: str) -> None:

@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import Any
 
 import pytest
 from inspect_ai.log import EvalLog
@@ -101,14 +100,15 @@ def panel_log(tmp_path: Path, *said: str) -> EvalLog:
 
 
 def test_alpha_is_computed_over_the_criteria_of_a_dimension(tmp_path: Path) -> None:
-    # Only one grader has marks for what else the dimension may hold, which is then no unit.
+    one = dict.fromkeys(ids(), 2) | {"accuracy_factual": 1, "accuracy_technical": 4}
     two = dict.fromkeys(ids(), 2) | {"accuracy_factual": 2, "accuracy_technical": 5}
-    others: dict[str, Any] = {name: None if name[:8] == "accuracy" else 2 for name in two}
-    one = others | {"accuracy_factual": 1, "accuracy_technical": 4}
     log = panel_log(tmp_path, reply(one), reply(two))
     # Four units (two criteria, two samples): ratings 1,2 and 4,5, each twice. Observed: every
     # pair differs by 1. Expected: mean squared difference over all ordered pairs of 8 ratings.
-    ratings = [1, 2, 4, 5] * 2
-    expected = sum((x - y) ** 2 for x in ratings for y in ratings) / (8 * 7)
-    assert alphas(log)["accuracy"] == pytest.approx(1 - 1 / expected)
+    # A further criterion of the dimension has the ratings 2,2.
+    units = [(one[name], two[name]) for name in ids() if name.startswith("accuracy_")]
+    ratings = [rating for unit in units for rating in unit] * 2
+    pairs = len(ratings) * (len(ratings) - 1)
+    expected = sum((x - y) ** 2 for x in ratings for y in ratings) / pairs
+    assert alphas(log)["accuracy"] == pytest.approx(1 - 2 / len(units) / expected)
     assert alphas(log)["completeness"] == 1

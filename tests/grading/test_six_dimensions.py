@@ -41,12 +41,10 @@ def test_the_score_has_every_key_and_its_computation(tmp_path: Path) -> None:
     accuracy = weighted(scores, "accuracy")
     assert values(score)["accuracy"] == pytest.approx(accuracy, abs=0.001)
     graded = sum(not math.isnan(values(score)[name]) for name in structure().dimensions)
-    knowledge = (accuracy - 4) / (graded - 1) + 4
-    assert values(score)["knowledge"] == pytest.approx(knowledge, abs=0.001)
-    overall = (accuracy - 4) / graded + 4
-    assert values(score)["overall"] == pytest.approx(overall, abs=0.001)
+    assert values(score)["knowledge"] == pytest.approx(4 + (accuracy - 4) / (graded - 1), abs=0.001)
+    assert values(score)["overall"] == pytest.approx(4 + (accuracy - 4) / graded, abs=0.001)
     metadata = score.metadata or {}
-    assert metadata["aggregateScore"] == pytest.approx(overall, abs=0.001)
+    assert metadata["aggregateScore"] == pytest.approx(values(score)["overall"], abs=0.001)
     assert set(metadata["dimensionScores"]) == set(DIMENSION_KEYS) - {"knowledge", "overall"}
     assert metadata["criterionResults"][0] == {
         "criterionId": "accuracy_factual",

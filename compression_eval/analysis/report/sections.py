@@ -256,10 +256,8 @@ def parts(
 def summary(of: Figures) -> Part:
     """Return one row per arm with the deciding figures."""
     others = (OVERALL, RECALL, SURVIVAL)
-    heads = ["Arm", "Knowledge", "Failed", "Retention", "Tokens left", "Standing"]
-    heads += [*map(title_of, others), "Removed"]
     points = {point.arm: point for point in of.frontier.points}
-    rows: list[list[str | Cell]] = []
+    rows: list[dict[str, str | Cell]] = []
     for arm in of.arms:
         figures, point = of.of_arm[arm.name], points.get(arm.name)
         named = [each for each in _settings(arm) if each not in arm.name]
@@ -279,16 +277,20 @@ def summary(of: Figures) -> Part:
         seen = leading.here if leading and not leading.no_spread else None
         retained = _percents(kept.here if kept else None)
         rows.append(
-            [
-                Cell(arm.name, below=", ".join(named)),
-                Cell(_mean(of, arm, KNOWLEDGE), below=between(seen, KNOWLEDGE) if seen else ""),
-                Cell(arm.failed.removesuffix(" failed") or "0", below="\n".join(below)),
-                Cell(percent(kept.share if kept else None), below=retained.strip(DASH)),
-                decimal(figures.costs["tokens_after"], 0),
-                f"control: {arm.role}" if arm.role else standing,
-                *(_mean(of, arm, name) for name in others),
-                percent(figures.costs["removed"], 1),
-            ]
+            {
+                "Arm": Cell(arm.name, below=", ".join(named)),
+                "Knowledge": Cell(
+                    _mean(of, arm, KNOWLEDGE), below=between(seen, KNOWLEDGE) if seen else ""
+                ),
+                "Failed": Cell(arm.failed.removesuffix(" failed") or "0", below="\n".join(below)),
+                "Retention": Cell(
+                    percent(kept.share if kept else None), below=retained.strip(DASH)
+                ),
+                "Tokens left": decimal(figures.costs["tokens_after"], 0),
+                "Standing": f"control: {arm.role}" if arm.role else standing,
+                **{title_of(name): _mean(of, arm, name) for name in others},
+                "Removed": percent(figures.costs["removed"], 1),
+            }
         )
     means = [mean for arm in of.arms if (mean := of.estimate(arm.name))]
     limits = any(mean.here and not mean.no_spread for mean in means)
@@ -309,7 +311,9 @@ def summary(of: Figures) -> Part:
         "intervals, not by the means alone), keeps no more tokens and fails no more often. Failed: "
         "samples without a score, and compressions that gave no state, or a suspect one."
     )
-    table = Table(heads, rows, texts=(heads.index("Standing"),))
+    heads = list(rows[0])
+    cells = [list(row.values()) for row in rows]
+    table = Table(heads, cells, texts=(heads.index("Standing"),))
     return Part("Arms", [table, note], id="summary", pasted=True)
 
 
