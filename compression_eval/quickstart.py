@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from importlib.util import find_spec
@@ -272,19 +272,24 @@ def _sessions(wanted: Selection) -> list[str]:
     if agents and not taken:
         raise DataError(f"only sessions of sub-agents in {', '.join(paths)}; name a file of theirs")
     if not taken:
-        lines = [f"no session of a known format in {', '.join(paths)}:"]
-        for place, why in list(skipped.items())[:MAX_SHOWN]:
-            lines.append(f"  {printable(place, 300, end=True)}: {printable(why, 500)}")
-        if (more := len(skipped) - MAX_SHOWN) > 0:
-            lines.append(f"  and {more} more")
-        raise DataError("\n".join(lines))
-    passed = f"; {len(skipped)} files are of no known format" if skipped else ""
-    passed += f"; {agents} files of sub-agents were passed over" if agents else ""
+        heading = f"no session of a known format in {', '.join(paths)}:"
+        raise DataError("\n".join([heading, *_left_out(skipped)]))
+    passed = f"; {agents} files of sub-agents were left out" if agents else ""
     _say(
         "sessions",
         f"the {len(taken)} {wanted.pick} of {len(inputs)} files (--limit, --pick){passed}",
     )
+    for line in _left_out(skipped):
+        _say("", line)
     return taken
+
+
+def _left_out(skipped: dict[str, str]) -> Iterator[str]:
+    """Yield a line for each of the first files that cannot be read, with its reason."""
+    for place, why in list(skipped.items())[:MAX_SHOWN]:
+        yield f"  {printable(place, 300, end=True)}: {printable(why, 500)}"
+    if (more := len(skipped) - MAX_SHOWN) > 0:
+        yield f"  and {more} more"
 
 
 def _rank(pick: Pick, item: Input) -> tuple[bool, float]:

@@ -76,9 +76,16 @@ def mechanical(history: History) -> Harvest:
     """Return what can be asked about a history without a model; the same for the same history."""
     harvest = Harvest()
     edits = list(_edits(history))
+    changed = [e for e in history.reading.events if e.action in ("created", "modified")]
+    known = _all_known(history, changed, edits)
+    if not known:
+        harvest.notes.append(_NOT_ALL_KNOWN)
     # Of each type those come first that are the most telling.
     answers = chain(
-        _tasks(history), _changed(history, edits), _definitions(history, edits), _commits(history)
+        _tasks(history),
+        _changed(history, changed) if known else (),
+        _definitions(history, edits),
+        _commits(history),
     )
     found: dict[str, list[Candidate]] = {}
     for probe in questions(history, answers):
@@ -404,11 +411,14 @@ def _may_be_gone(history: History, path: str, since: int) -> bool:
     return any(doubtful) or any(map(_MOVES_COMPUTED.search, lines))
 
 
-def _changed(history: History, edits: Sequence[Edit]) -> Iterator[Answer]:
+_NOT_ALL_KNOWN = (
+    "no question asks which files were changed: a tool or code whose effect is not known, or an edit "
+    "that was taken back, may have changed others"
+)
+
+
+def _changed(history: History, events: Sequence[FileEvent]) -> Iterator[Answer]:
     """Yield the files changed in all, or in the folders with the most."""
-    events = [e for e in history.reading.events if e.action in ("created", "modified")]
-    if not _all_known(history, events, edits):
-        return
     work = [event for event in events if not event.folder and _is_work(history, event.path)]
     paths = dict.fromkeys(event.path for event in work)
     if len(paths) <= _MAX_FILES:

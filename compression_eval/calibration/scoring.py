@@ -202,11 +202,12 @@ def compare(grader: Sequence[float], reference: Sequence[float]) -> Agreement:
     """
     import numpy as np
 
-    pairs = [
+    # Sorted, so that the resampled interval does not depend on the order of a log's samples.
+    pairs = sorted(
         (x, y)
         for x, y in zip(grader, reference, strict=True)
         if not (math.isnan(x) or math.isnan(y))
-    ]
+    )
     if not pairs:
         nan = math.nan
         return Agreement(0, nan, nan, nan, nan, nan, nan)
