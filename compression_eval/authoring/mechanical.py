@@ -412,8 +412,8 @@ def _may_be_gone(history: History, path: str, since: int) -> bool:
 
 
 _NOT_ALL_KNOWN = (
-    "no question asks which files were changed: a tool or code whose effect is not known, or an edit "
-    "that was taken back, may have changed others"
+    "no question asks which files were changed: a tool or code whose effect is not known, or an "
+    "edit that was taken back, may have changed others"
 )
 
 
