@@ -71,7 +71,7 @@ WRITES = {
         ),
     ),
     "folder": (
-        *("report GONE --out", "fixtures unpack IN --out", "import IN --out", "scrub GONE --out"),
+        *("report GONE --out", "import IN --out", "scrub GONE --out"),
         *("probes generate IN --out", "probes qualify IN --out", "quickstart GONE --out"),
     ),
 }
@@ -118,11 +118,9 @@ def test_what_is_there_and_no_plain_file_is_written_into(
     command: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    packed = f"fixtures pack {small.write(Path('in'))} --out corpus.parquet"
-    assert CliRunner().invoke(main, packed.split()).exit_code == 0
+    small.write(Path("in"))
     Path("chat.json").write_text(json.dumps({"messages": plain_messages()}), encoding="utf-8")
-    Path("out").mkdir()
-    out = Path("out/tiny.json" if "unpack" in command else "out.parquet")
+    out = Path("out.parquet")
     target = Path("target")
     if kind == "pipe":
         os.mkfifo(out)

@@ -131,7 +131,7 @@ FILES: dict[str, tuple[str, Edit, Sequence[str]]] = {
     "a probe whose cut is out of range": (
         "tiny.probes.json",
         lambda data: data["probes"][1].update(cut=40),
-        ["probes[1].cut", "40", "11 messages"],
+        ["probes[1].cut", "40", "1 to 11"],
     ),
 }
 
