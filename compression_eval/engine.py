@@ -412,11 +412,18 @@ def _terminable() -> Iterator[None]:
     if current_thread() is not main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+    def stop(*_: object) -> None:
+        # For as long as the process lives: another signal must not interrupt the clean-up.
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        sys.exit(128 + signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+        if signal.getsignal(signal.SIGTERM) is stop:
+            signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 @contextmanager
