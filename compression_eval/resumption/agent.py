@@ -20,11 +20,12 @@ from inspect_ai.util import LimitExceededError, sandbox
 
 from compression_eval.compressors.state import State
 from compression_eval.errors import one_line
+from compression_eval.fixtures.banks import Probe
 from compression_eval.fixtures.continuations import (
     CHECK_SECONDS,
     Check,
     Continuation,
-    Continuations,
+    TaskFile,
     codebase_at,
 )
 from compression_eval.fixtures.recording import ENVIRONMENT
@@ -59,9 +60,7 @@ class Resumption:
 
     plan: ProbePlan
     task: Continuation
-    tasks: Continuations
-    path: Path
-    """The file of the tasks."""
+    file: TaskFile
 
 
 class StoppedError(Exception):
@@ -122,7 +121,7 @@ def resumption_solver(
                 if in_run is not None:
                     strategy = job.spec.build(job.loaded())
                     strategy.threshold = in_run
-                first = [*compressed.messages, _said(item.task, record.folder, sandbox_kind)]
+                first = [*compressed.messages, _said(item.plan.probe, record.folder, sandbox_kind)]
                 await _work(state, record, first, _agent(sandbox_kind, strategy))
                 record.checked = await _checked(item, compressed)
             except StoppedError as stopped:
@@ -147,7 +146,7 @@ class _Codebases:
     async def get(self, item: Resumption) -> bytes:
         job = item.plan.compression
         async with self._lock:
-            key = (item.path, job.cut, item.tasks.codebase_of(item.task))
+            key = (item.file.path, job.cut, item.file.content.codebase_of(item.task))
             if key not in self._packed:
                 self._packed[key] = await anyio.to_thread.run_sync(self._pack, item)
             return self._packed[key]
@@ -156,8 +155,7 @@ class _Codebases:
     def _pack(item: Resumption) -> bytes:
         job = item.plan.compression
         content = io.BytesIO()
-        codebase = item.tasks.codebase_of(item.task)
-        with codebase_at(codebase, item.path, job.loaded(), job.cut) as workspace:
+        with codebase_at(item.file, item.task, job.loaded()) as workspace:
             config = workspace.project / ".git" / "config"
             if config.is_file():
                 # Whoever commits in a sandbox has no name there otherwise.
@@ -228,7 +226,7 @@ def _agent(kind: SandboxKind, strategy: CompactionStrategy | None) -> Agent:
     )
 
 
-def _said(task: Continuation, folder: str, kind: SandboxKind) -> ChatMessageUser:
+def _said(task: Probe, folder: str, kind: SandboxKind) -> ChatMessageUser:
     """Return the user's message with a note on where the agent works now."""
     more = text_for_agent("local.md").format(now=ENVIRONMENT["RECORDING_NOW"])
     note = text_for_agent("note.md").format(
@@ -236,7 +234,7 @@ def _said(task: Continuation, folder: str, kind: SandboxKind) -> ChatMessageUser
         tools="bash, python and text_editor" if kind == "docker" else "bash and python",
         more=f" {more}" if kind == "local" else "",
     )
-    return ChatMessageUser(id=f"task-{task.id}", content=f"{task.message}\n\n{note}")
+    return ChatMessageUser(id=f"task-{task.id}", content=f"{task.question}\n\n{note}")
 
 
 async def _work(
@@ -269,9 +267,18 @@ async def _checked(item: Resumption, compressed: State) -> list[CheckResult]:
     results: list[CheckResult] = []
     for check in item.task.checks:
         results.append(CheckResult(what=check.what, kind="check", failure=await _failure(check)))
-    for rule in item.task.constraints:
-        result = CheckResult(what=rule.what, kind=rule.kind, failure=await _failure(rule))
-        results.append(result.model_copy(update={"in_state": held.get(rule.fact)}))
+    for rule, probe in zip(item.task.constraints, item.file.probes_of(item.task), strict=True):
+        looked_up = [held.get(fact.fact) for fact in probe.expected_facts]
+        results.append(
+            CheckResult(
+                what=rule.what,
+                kind=rule.kind,
+                failure=await _failure(rule),
+                probe=probe.id,
+                asked=rule.asked,
+                in_state=None if None in looked_up else all(looked_up),
+            )
+        )
     return results
 
 

@@ -33,11 +33,13 @@ from compression_eval.terminal import CleanGroup, Output, examples, refuse_to_ov
 _HEADER = """\
 # Drafts of continuation tasks, made from what a session went on with; docs/resumption.md tells how
 # to finish one. Each lacks what its `missing` names:
-#   message      must be understood at the cut, and ask for work that can be checked
+#   message      must be understood at the cut, and ask for work that can be checked; left out, it
+#                is the session's own
 #   checks       read every `run`: it comes from the conversation, and will be run on your machine;
 #                keep what any good solution passes and the untouched code base fails
-#   constraints  what the user said before (messages `said_before`) and the message does not repeat
-#   solution     a script that does the work; `violation` one that does it and breaks constraints
+#   constraints  what the user said before (messages `said_before`) and the message does not repeat,
+#                each with a probe that asks for it and a script that breaks it
+#   solution     a script that does the work
 #   codebase     a folder beside this file with the code base as it stood at the cut
 #   folder of    where a test ran that passed is not certain, or outside of the project: add a check
 # A task counts as finished when its `draft` is taken out.
@@ -232,7 +234,6 @@ def drafted(session: Session, cut: int, end: int, code: CodeBase) -> dict[str, A
         "checks": checks,
         "constraints": [],
         "solution": "",
-        "violation": "",
         "draft": {
             "missing": lacks,
             **({"notes": notes} if notes else {}),

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
+Outcome = Literal["kept", "broken", "asked"]
+"""Of a constraint; ``asked`` if the agent asked the user for it, whatever came of it."""
+
+
 class CheckResult(BaseModel):
     """One check after the agent has ended."""
 
@@ -37,8 +41,22 @@ class CheckResult(BaseModel):
     kind: Literal["check", "rule", "value", "decision"]
     failure: str = ""
     """Why it did not pass; empty if it did."""
+    probe: str = ""
+    """Of a constraint, and so the following: the id of the probe that asks for it."""
+    asked: list[str] = Field(default_factory=list)
+    """Words any of which a question about it holds."""
     in_state: bool | None = None
-    """Of a constraint: whether the state held it, as far as looking its words up tells."""
+    """Whether the state held it, as far as looking its words up tells."""
+
+    def outcome(self, questions: Sequence[str]) -> Outcome:
+        """Return what became of a constraint.
+
+        Args:
+            questions: What the agent asked the user, in lower case.
+        """
+        if any(word.lower() in question for word in self.asked for question in questions):
+            return "asked"
+        return "broken" if self.failure else "kept"
 
 
 class History(BaseModel):
@@ -152,19 +170,22 @@ def asks(message: ChatMessage) -> bool:
     )
 
 
-def questions_asked(messages: Sequence[ChatMessage]) -> int:
-    """Count the questions to the user: calls of the tool, and turns that end with a question.
+def questions_asked(messages: Sequence[ChatMessage]) -> list[str]:
+    """Return the questions to the user: calls of the tool, and turns that end with a question.
 
-    A task can be done from what the user said, so each asks for something that was said before.
+    A task can be done from what the user said, so each asks for something that was said before. Of
+    a turn, it is the last paragraph.
     """
-    by_tool = [call for call in calls_of_messages(messages) if call.name == ASK_TOOL]
-    return len(by_tool) + sum(map(asks, messages))
+    calls = [call for call in calls_of_messages(messages) if call.name == ASK_TOOL]
+    turns = [message.text.strip().split("\n\n")[-1] for message in messages if asks(message)]
+    return [*(str(call.arguments) for call in calls), *turns]
 
 
 FINISHING_KEYS = (
     "solved",
     "finished",
     "constraints_broken",
+    "constraints_asked",
     "tokens_used",
     "turns",
     "files_read_again",
@@ -179,7 +200,8 @@ def finishing() -> Scorer:
     """Report how the work went on; calls no model.
 
     ``solved`` is 1 if every check passes and no constraint is broken, ``finished`` the share of
-    the checks that pass (0 to 1), ``constraints_broken`` a count. ``tokens_used`` are those of all
+    the checks that pass (0 to 1), ``constraints_broken`` and ``constraints_asked`` are counts: one
+    that the agent asked the user for is not broken. ``tokens_used`` are those of all
     calls from the state on, ``turns`` the agent's replies. ``files_read_again``,
     ``commands_run_again`` and ``questions`` are counts by the rules above.
     """
@@ -193,35 +215,53 @@ def finishing() -> Scorer:
             return Score.unscored(reason=f"not_finished: {reason}")
         own = state.messages[record.first :]
         checks = [result for result in record.checked if result.kind == "check"]
-        broken = [result for result in record.checked if result.kind != "check" and result.failure]
+        rules = [result for result in record.checked if result.kind != "check"]
+        questions = questions_asked(own)
+        outcomes = [rule.outcome([each.lower() for each in questions]) for rule in rules]
         passed = sum(not result.failure for result in checks)
         files, commands = _done_again(own, record.history, record.folder)
         return Score(
             value={
-                "solved": int(passed == len(checks) and not broken),
+                "solved": int(not any(result.failure for result in record.checked)),
                 "finished": round(passed / len(checks), 4),
-                "constraints_broken": len(broken),
+                "constraints_broken": outcomes.count("broken"),
+                "constraints_asked": outcomes.count("asked"),
                 "tokens_used": record.tokens,
                 "turns": sum(message.role == "assistant" for message in own),
                 "files_read_again": len(files),
                 "commands_run_again": len(commands),
-                "questions": questions_asked(own),
+                "questions": len(questions),
             },
-            explanation=_explanation(record.checked, files, commands),
-            metadata={"files_read_again": files, "commands_run_again": commands},
+            explanation=_explanation([*checks, *rules], outcomes, files, commands),
+            metadata={
+                "constraints": [
+                    {"probe": rule.probe, "kind": rule.kind, "outcome": outcome}
+                    | ({} if rule.in_state is None else {"in_state": rule.in_state})
+                    for rule, outcome in zip(rules, outcomes, strict=True)
+                ],
+                "files_read_again": files,
+                "commands_run_again": commands,
+            },
         )
 
     return scoring(score)
 
 
 def _explanation(
-    checked: Sequence[CheckResult], files: Sequence[str], commands: Sequence[str]
+    checked: Sequence[CheckResult],
+    outcomes: Sequence[Outcome],
+    files: Sequence[str],
+    commands: Sequence[str],
 ) -> str:
     known = {True: "yes", False: "no", None: ""}
+    words = [""] * (len(checked) - len(outcomes)) + list(outcomes)
+    ended = [
+        ": ".join(filter(None, (word, escaped(result.failure)))) or "passed"
+        for result, word in zip(checked, words, strict=True)
+    ]
     rows = [
-        f"| {result.kind} | {escaped(result.what)} | {escaped(result.failure) or 'passed'} "
-        f"| {known[result.in_state]} |"
-        for result in checked
+        f"| {result.kind} | {escaped(result.what)} | {outcome} | {known[result.in_state]} |"
+        for result, outcome in zip(checked, ended, strict=True)
     ]
     lines = ["| kind | what | outcome | in the state |", "|---|---|---|---|", *rows]
     for title, items in (("Read again", files), ("Run again", commands)):

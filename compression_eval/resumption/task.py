@@ -29,11 +29,12 @@ from compression_eval.facts.records import track
 from compression_eval.fixtures.banks import ExpectedFact, Probe
 from compression_eval.fixtures.continuations import (
     Continuation,
-    Continuations,
+    TaskFile,
     codebase_digest,
     continuations_of,
     cut_of,
     load_continuations,
+    message_of,
 )
 from compression_eval.fixtures.conversation import declared_tools
 from compression_eval.fixtures.cuts import chain
@@ -257,13 +258,13 @@ def _found(ready: CheckedArguments, given: Path | None) -> _Found:
             continue
         fixture = source.read_fixture()
         refuse_shared_names(fixture, source.origin, names)
-        loaded = load_continuations(path, fixture)
+        file = load_continuations(source, path, fixture)
         found.names.append(fixture.name)
         found.parts[f"fixture {fixture.name}"] = digest(fixture)
-        found.parts[f"continuations of {fixture.name}"] = digest(loaded)
-        if codebase := codebase_digest(loaded, path):
+        found.parts[f"continuations of {fixture.name}"] = digest(file.content)
+        if codebase := codebase_digest(file):
             found.parts[f"code base of {fixture.name}"] = codebase
-        _add(found, ready, source, fixture, loaded, path)
+        _add(found, ready, source, fixture, file)
     if not found.samples:
         raise nothing_left(skipped)
     if skipped:
@@ -279,13 +280,12 @@ def _add(
     ready: CheckedArguments,
     source: FixtureSource,
     fixture: Fixture,
-    loaded: Continuations,
-    path: Path,
+    file: TaskFile,
 ) -> None:
     """Add the tasks of one fixture; those at one cut share a state."""
-    for cut in sorted({cut_of(item, fixture) for item in loaded.tasks}):
-        tasks = [item for item in loaded.tasks if cut_of(item, fixture) == cut]
-        probes = {item.id: _as_probe(item, cut) for item in tasks}
+    for cut in sorted({cut_of(item, fixture) for item in file.content.tasks}):
+        tasks = [item for item in file.content.tasks if cut_of(item, fixture) == cut]
+        probes = {item.id: _as_probe(item, cut, fixture, file) for item in tasks}
         cuts = chain(fixture, cut, ready.given.cycles)
         if reason := ready.spec.unsupported(fixture, cuts):
             raise DataError(f"compressor: {ready.spec.name}: {source.origin}: {reason}")
@@ -300,11 +300,11 @@ def _add(
         for item in tasks:
             name = f"{fixture.name}/{item.id}"
             own = ProbePlan(probes[item.id], fixture.language, plan, {"fixture": digest(fixture)})
-            found.resumptions[name] = Resumption(own, item, loaded, path)
+            found.resumptions[name] = Resumption(own, item, file)
             found.samples.append(
                 Sample(
                     id=name,
-                    input=item.message,
+                    input=probes[item.id].question,
                     target=[check.what for check in (*item.checks, *item.constraints)],
                     metadata={
                         "fixture": fixture.name,
@@ -313,18 +313,19 @@ def _add(
                         "language": fixture.language,
                         "cut": cut,
                         "cycles": len(cuts),
+                        "message": "written" if item.message else "recorded",
                     },
                 )
             )
 
 
-def _as_probe(item: Continuation, cut: int) -> Probe:
+def _as_probe(item: Continuation, cut: int, fixture: Fixture, file: TaskFile) -> Probe:
     """Return a task as a probe, so that its constraints are looked up in the state."""
-    facts = [constraint.expected_fact() for constraint in item.constraints]
+    facts = [fact for probe in file.probes_of(item) for fact in probe.expected_facts]
     return Probe(
         id=item.id,
         type="continuation",
-        question=item.message,
+        question=message_of(item, fixture),
         expected_facts=facts or [ExpectedFact(fact=item.id)],
         cut=cut,
     )
@@ -343,6 +344,7 @@ def _viewer(*, trusted: bool) -> ViewerConfig:
         "solved": "solved",
         "finished": "finished",
         "constraints_broken": "broken",
+        "constraints_asked": "asked",
         "tokens_used": "tokens",
         "turns": "turns",
         "files_read_again": "read again",

@@ -1,6 +1,7 @@
 """The task that goes on with the work, run by scripted agents on this machine."""
 
 import copy
+import json
 import math
 import os
 import socket
@@ -27,6 +28,7 @@ from compression_eval.resumption.bubblewrap import BubblewrapSandboxEnvironment
 from compression_eval.resumption.scoring import finishing
 from tests.e2e import command
 from tests.resumption.working import (
+    BANK,
     LACKS,
     SOLUTION,
     TASK,
@@ -40,6 +42,8 @@ from tests.resumption.working import (
 
 SETTING = "/proc/sys/vm/swappiness"
 WORKS = calls("bash", command=SOLUTION)
+RULE: dict[str, Any] = TASKS["tasks"][0]["constraints"][0]
+BREAKS = calls("bash", command=RULE["violation"])
 
 
 @pytest.fixture
@@ -66,8 +70,16 @@ def why_unscored(log: EvalLog) -> str:
         ([WORKS, says("Done.")], {"solved": 1, "finished": 1, "turns": 2, "tokens_used": 220}),
         ([says("Done.")], {"solved": 0, "finished": 0, "constraints_broken": 0, "turns": 1}),
         (
-            [calls("bash", command=TASKS["tasks"][0]["violation"]), says("Done.")],
-            {"solved": 0, "finished": 1, "constraints_broken": 1},
+            [WORKS, BREAKS, says("Done.")],
+            {"solved": 0, "finished": 1, "constraints_broken": 1, "constraints_asked": 0},
+        ),
+        (  # what was asked for is not broken, but the work is not solved either
+            [calls("ask_user", question="Is VENDOR/ mine?"), WORKS, BREAKS, says("Done.")],
+            {"solved": 0, "constraints_broken": 0, "constraints_asked": 1, "questions": 1},
+        ),
+        (
+            [says("It is in vendor/.\n\nIs that all?"), WORKS, BREAKS, says("Done.")],
+            {"constraints_broken": 1, "constraints_asked": 0, "questions": 1},
         ),
         (  # only before the first change is something done again
             [
@@ -92,7 +104,7 @@ def why_unscored(log: EvalLog) -> str:
                 WORKS,
                 says("Done. Why? Because you said so."),
             ],
-            {"questions": 3, "turns": 5, "solved": 1},
+            {"questions": 3, "turns": 5, "solved": 1, "constraints_asked": 1},
         ),
     ],
 )
@@ -110,7 +122,17 @@ def test_a_log_says_which_constraint_the_state_had_lost(fixture: Path, tmp_path:
     for compressor, known in (("full", "yes"), ("none", "no")):
         log = resumed(fixture, agent(WORKS, says("Ok.")), tmp_path, compressor=compressor)
         lines = str(score_of(log).explanation).splitlines()
-        assert f"| rule | vendor/ is as it was | passed | {known} |" in lines
+        assert f"| rule | vendor/ is as it was | kept | {known} |" in lines
+        metadata = score_of(log).metadata
+        assert metadata
+        assert metadata["constraints"] == [
+            {
+                "probe": "off-limits",
+                "kind": "rule",
+                "outcome": "kept",
+                "in_state": compressor == "full",
+            }
+        ]
         assert log.results
         assert {score.scorer for score in log.results.scores} == {"finishing", "compression"}
     again = inspect_score(log, finishing(), action="overwrite", display="none")
@@ -353,27 +375,34 @@ def test_the_container_needs_no_network_while_it_runs() -> None:
     [
         ({"solution": "true"}, "the solution fails 'the setting': the output lacks 'sessions-b'"),
         ({"solution": "sleep 9"}, "the script of the solution hangs"),
+        ({"solution": "exit 3"}, "the script of the solution ended with 3"),
         (
-            {
-                "constraints": [
-                    {
-                        **TASKS["tasks"][0]["constraints"][0],
-                        "run": "grep sessions-a vendor/* || sleep 9",
-                    }
-                ]
-            },
-            "'vendor/ is as it was' hangs on the violation",
+            {"constraints": [RULE | {"run": "grep sessions-a vendor/* || sleep 9"}]},
+            "'vendor/ is as it was' hangs on the violation of 'vendor/ is as it was'",
         ),
-        ({"violation": SOLUTION}, "the violation does not break 'vendor/ is as it was'"),
+        (
+            {"constraints": [RULE | {"violation": SOLUTION}]},
+            "the violation of 'vendor/ is as it was' passes 'vendor/ is as it was'",
+        ),
+        (
+            {"constraints": [RULE, RULE | {"what": "the driver", "probe": "off-limits"}]},
+            "the violation of 'the driver' fails 'vendor/ is as it was'",
+        ),
+        (
+            {"constraints": [RULE | {"violation": "rm vendor/pool.py auth/*"}]},
+            "the violation of 'vendor/ is as it was' fails 'the setting'",
+        ),
         ({"checks": [{"what": "all", "run": "true"}]}, "the untouched code base passes 'all'"),
         ({"message": "Never touch vendor/."}, "the message gives away 'never touch vendor/'"),
+        ({"message": None}, "tasks[0].message: there is none, and none of the user after the cut"),
         (
-            {"constraints": [{**TASKS["tasks"][0]["constraints"][0], "evidence": [3, 11]}]},
-            "evidence 11 does not lie before the cut at 11",
+            {"constraints": [RULE | {"probe": "unknown"}]},
+            "tasks[0].constraints[0].probe: 'unknown' is not in ",
         ),
+        ({"cut": 6}, "tasks[0].constraints[0].probe: 'off-limits' is asked at the end"),
         (
-            {"constraints": [{**TASKS["tasks"][0]["constraints"][0], "evidence": [3]}]},
-            "'never touch vendor/' is not in its evidence messages [3]",
+            {"constraints": [{key: RULE[key] for key in RULE if key != "probe"}]},
+            "tasks[0].constraints[0].probe: Field required",
         ),
     ],
 )
@@ -388,3 +417,37 @@ def test_a_task_that_proves_nothing_is_named(
     found = CliRunner().invoke(main, ["fixtures", "check", str(fixture), "--continuations"])
     assert found.exit_code == 1
     assert expected in found.output
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"evidence": [3, 11]}, "evidence 11 does not lie before the cut at 11"),
+        ({"evidence": [3]}, "'never touch vendor/' is not in its evidence messages [3]"),
+        ({"evidence": []}, "'never touch vendor/' has no evidence; it is in [1]"),
+        ({"fact": "which folder"}, "the question gives away 'which folder'"),
+    ],
+)
+def test_a_probe_that_says_nothing_about_a_constraint_is_named(
+    change: dict[str, Any], expected: str, tmp_path: Path
+) -> None:
+    bank = copy.deepcopy(BANK)
+    bank["probes"][0]["expected_facts"][0] |= change
+    found = CliRunner().invoke(main, ["fixtures", "check", str(write(tmp_path, bank=bank))])
+    assert found.exit_code == 1
+    assert expected in found.output
+
+
+def test_the_recorded_message_and_the_bank_of_the_fixture_serve(tmp_path: Path) -> None:
+    tasks = copy.deepcopy(TASKS)
+    tasks["tasks"][0] |= {"message": None, "cut": 6}
+    fixture = write(tmp_path, tasks, bank=None)
+    (tmp_path / "probes").mkdir()
+    own = copy.deepcopy(BANK)
+    own["probes"][0]["cut"] = 6
+    (tmp_path / "probes" / "tiny.probes.json").write_text(json.dumps(own))
+    log = resumed(fixture, agent(WORKS, says("Done.")), tmp_path / "logs")
+    assert score_of(log).as_dict()["solved"] == 1
+    assert log.samples
+    assert log.samples[0].input == "Set the retry limit to 7, not 3."
+    assert log.samples[0].metadata["message"] == "recorded"

@@ -33,21 +33,32 @@ TASKS: dict[str, Any] = {
                 {
                     "what": "vendor/ is as it was",
                     "kind": "rule",
-                    "fact": "never touch vendor/",
-                    "evidence": [1],
+                    "probe": "off-limits",
+                    "asked": ["Vendor"],
                     "run": "cat vendor/pool.py",
                     "contains": ["sessions-a"],
+                    "violation": "sed -i s/sessions-a/sessions-b/ vendor/*.py",
                 }
             ],
             "solution": SOLUTION,
-            "violation": "sed -i s/sessions-a/sessions-b/ auth/*.py vendor/*.py",
+        }
+    ],
+}
+BANK: dict[str, Any] = {
+    "fixture": "tiny",
+    "probes": [
+        {
+            "id": "off-limits",
+            "type": "recall",
+            "question": "Which folder must not change?",
+            "expected_facts": [{"fact": "never touch vendor/", "evidence": [1]}],
         }
     ],
 }
 
 
-def write(folder: Path, tasks: dict[str, Any] = TASKS) -> Path:
-    """Write fixture, code base and tasks, and return the fixture's file."""
+def write(folder: Path, tasks: dict[str, Any] = TASKS, bank: dict[str, Any] | None = BANK) -> Path:
+    """Write fixture, code base and tasks with their bank, and return the fixture's file."""
     code = folder / "continuations" / "code"
     for path, text in (
         ("auth/session.py", "STORE = 'sessions-a'\nRETRIES = 7\n"),
@@ -56,6 +67,8 @@ def write(folder: Path, tasks: dict[str, Any] = TASKS) -> Path:
         (code / path).parent.mkdir(parents=True, exist_ok=True)
         (code / path).write_text(text)
     (folder / "continuations" / "tiny.yaml").write_text(yaml.safe_dump(tasks))
+    if bank:
+        (folder / "continuations" / "tiny.probes.json").write_text(json.dumps(bank))
     fixture = folder / "fixtures" / "tiny.json"
     fixture.parent.mkdir(exist_ok=True)
     fixture.write_text(json.dumps(small.conversation()))
