@@ -20,7 +20,7 @@ COMMANDS = {
     ),
     "continuations": (
         "resumption.drafting:continuations",
-        "Draft continuation tasks from what sessions went on with.",
+        "Draft continuation tasks from what sessions went on with, and qualify finished ones.",
     ),
     "estimate": (
         "sweeping.estimate:estimate_command",
@@ -38,6 +38,10 @@ COMMANDS = {
     "import": (
         "conversations.commands:import_command",
         "Make fixtures of recorded conversations.",
+    ),
+    "predict": (
+        "analysis.commands:predict",
+        "Say whether what states hold and answer predicts the work that goes on from them.",
     ),
     "probes": (
         "authoring:probes",

@@ -76,6 +76,11 @@ def arm_names(logs: Sequence[Log]) -> list[str]:
     return _all_different(names, [_json(both) for both in wholes])
 
 
+def strategy_names(logs: Sequence[Log]) -> list[str]:
+    """Return the name of each log's strategy, with the arguments in which the logs differ."""
+    return _with_arguments([arm_settings(log) for log in logs], logs)
+
+
 def arm_settings(log: Log) -> dict[str, str]:
     """Return the settings of a log's arm by name, as text without secrets."""
     spec = log.header.eval

@@ -1,4 +1,4 @@
-"""``compression-eval compare``, ``facts`` and ``report``."""
+"""``compression-eval compare``, ``facts``, ``predict`` and ``report``."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -215,6 +215,32 @@ def facts(logs: tuple[str, ...], csv_file: Path | None, json_file: Path | None) 
         write_whole(json_file, versioned_json({"facts": rows}))
     arms = dict(zip([log.name for log in selected], arm_names(selected), strict=True))
     click.echo(totals(rows, arms))
+
+
+@click.command(
+    cls=CleanCommand,
+    epilog=examples("predict logs", "predict logs/work logs/answers --format markdown"),
+)
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option(
+    *("--format", "form"),
+    type=click.Choice(("text", "markdown")),
+    default="text",
+    show_default=True,
+)
+def predict(logs: tuple[str, ...], form: str) -> None:
+    """Say whether what states hold and answer predicts the work that goes on from them.
+
+    LOG is a log, or a folder of logs, of both tasks: resumption, whose constraints were kept or
+    broken, and compression, run on the probes of these constraints with the same strategies
+    (-T probes=FOLDER with the banks beside the tasks). docs/resumption.md says how.
+    """
+    _require("predict", "scipy")
+    from compression_eval.analysis.prediction import joined, sections
+    from compression_eval.text.tables import as_markdown, as_text
+
+    page = list(sections(joined(logs)))
+    click.echo(as_markdown(page) if form == "markdown" else as_text(page, MAX_COLUMNS), nl=False)
 
 
 def _found(paths: tuple[str, ...]) -> "list[Log]":

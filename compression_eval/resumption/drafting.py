@@ -28,6 +28,7 @@ from compression_eval.fixtures.loading import find_sources
 from compression_eval.fixtures.models import Fixture
 from compression_eval.fixtures.recording import recording_of
 from compression_eval.fixtures.writing import write_whole
+from compression_eval.resumption.qualifying import qualify_command
 from compression_eval.terminal import CleanGroup, Output, examples, refuse_to_overwrite
 
 _HEADER = """\
@@ -319,7 +320,10 @@ _Dumper.add_representer(str, _Dumper.represent_str)
 
 @click.group(cls=CleanGroup)
 def continuations() -> None:
-    """Draft continuation tasks from what sessions went on with."""
+    """Draft continuation tasks from what sessions went on with, and qualify finished ones."""
+
+
+continuations.add_command(qualify_command)
 
 
 @continuations.command(

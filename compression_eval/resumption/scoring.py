@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
+MARK = "resumption"
+"""Key of a log's metadata that marks logs of this task; those of `compression` have another."""
+
 Outcome = Literal["kept", "broken", "asked"]
 """Of a constraint; ``asked`` if the agent asked the user for it, whatever came of it."""
 

@@ -35,6 +35,7 @@ from compression_eval.fixtures.continuations import (
     cut_of,
     load_continuations,
     message_of,
+    task_digest,
 )
 from compression_eval.fixtures.conversation import declared_tools
 from compression_eval.fixtures.cuts import chain
@@ -54,7 +55,7 @@ from compression_eval.resumption.agent import (
     text_for_agent,
 )
 from compression_eval.resumption.bubblewrap import missing
-from compression_eval.resumption.scoring import finishing
+from compression_eval.resumption.scoring import MARK, finishing
 from compression_eval.run_hooks import MAX_FAILED, follow_runs
 from compression_eval.task import active_model, arm_task_name, bound_roles
 from compression_eval.task import check_models as check_compressor_model
@@ -63,9 +64,6 @@ from compression_eval.versioning import SOURCE, TEXTS, made_from, result_version
 from compression_eval.viewer import rows
 
 logger = logging.getLogger(__name__)
-
-MARK = "resumption"
-"""Key of a log's metadata that marks logs of this task; those of `compression` have another."""
 
 MAX_TURNS = 60
 MAX_WORKING_SECONDS = 1800
@@ -314,6 +312,7 @@ def _add(
                         "cut": cut,
                         "cycles": len(cuts),
                         "message": "written" if item.message else "recorded",
+                        "task_digest": task_digest(item, file.probes, fixture),
                     },
                 )
             )

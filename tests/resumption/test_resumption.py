@@ -451,3 +451,43 @@ def test_the_recorded_message_and_the_bank_of_the_fixture_serve(tmp_path: Path) 
     assert log.samples
     assert log.samples[0].input == "Set the retry limit to 7, not 3."
     assert log.samples[0].metadata["message"] == "recorded"
+
+
+def test_a_task_qualifies_by_tries_with_the_whole_history_and_with_none(tmp_path: Path) -> None:
+    fixture = write(tmp_path)
+    logs, tasks = tmp_path / "logs", tmp_path / "continuations"
+
+    def qualify() -> tuple[int, str]:
+        given = ["continuations", "qualify", str(logs), "--tasks", str(tasks)]
+        done = CliRunner().invoke(main, given)
+        return done.exit_code, done.output
+
+    def tried(compressor: str, *replies: Any) -> None:
+        model = agent(*copy.deepcopy(replies), says("Done."))
+        resumed(fixture, model, logs, compressor=compressor)
+
+    def checked() -> str:
+        return CliRunner().invoke(main, ["fixtures", "check", str(fixture)]).output
+
+    logs.mkdir()
+    code, said = qualify()
+    assert code == 1
+    assert "no log of the task resumption with full or none" in said
+    tried("full", WORKS)
+    tried("none", WORKS, BREAKS)
+    code, said = qualify()
+    assert code == 1
+    assert "tiny/rename: not qualified: 1 of 2 tries with full; 1 of 2 tries with none" in said
+    assert "('rename'): does not qualify" in checked()
+    tried("full", WORKS)
+    tried("none", WORKS, BREAKS)
+    assert qualify() == (0, "tiny/rename: qualified\n")
+    assert "('rename')" not in checked()
+    tried("none", WORKS)
+    assert "all kept with nothing" in qualify()[1]
+    tried("full", calls("ask_user", question="Is vendor/ mine?"), WORKS)
+    assert "not kept with the whole history: off-limits" in qualify()[1]
+    changed = copy.deepcopy(TASKS)
+    changed["tasks"][0]["message"] = "Call the store sessions-b."
+    write(tmp_path, changed)
+    assert "('rename'): not tried with the whole history and with none" in checked()

@@ -190,7 +190,7 @@ def decide(
     spreads = {name: each.here or each.elsewhere for name, each in tests.items()}
     p_values = {name: s.p_value(tests[name].estimate) for name, s in spreads.items() if s}
     if failing is not None:
-        p_values = _holm(p_values | {"failures": failing.p_value})
+        p_values = holm(p_values | {"failures": failing.p_value})
     exact = {name for name, each in spreads.items() if each and each.exact}
     shown = {name: p_value for name, p_value in p_values.items() if name not in exact}
     p_margin = spread.tail(estimate + margin) if spread else None
@@ -235,7 +235,7 @@ def judge(
             of the measures for which it does.
         limits: Thresholds as they are shown, of measures that are not shown as plain numbers.
     """
-    adjusted = _holm(
+    adjusted = holm(
         {name: each.here.p_value(each.estimate) for name, each in differences.items() if each.here}
     )
     result = {}
@@ -265,7 +265,7 @@ def known_exactly(differences: Mapping[K, Difference], exact: Container[K]) -> d
     }
 
 
-def _holm(p_values: Mapping[K, float]) -> dict[K, float]:
+def holm(p_values: Mapping[K, float]) -> dict[K, float]:
     """Return p-values adjusted for their number, by Holm's step-down method (1979)."""
     adjusted: dict[K, float] = {}
     highest = 0.0

@@ -1,0 +1,517 @@
+"""Does what a state tells, when it is asked, predict the work that goes on from it?
+
+Logs of the task `resumption` say which constraints an agent kept and whether it solved its tasks;
+logs of the task `compression` say what states of the same arms at the same cuts hold, and what they
+answer to the probes that these constraints name. `joined` brings them together, a row for each
+constraint and one for each piece of work; the sections ask three things of the rows: is a
+constraint broken more often when its fact is not in the state, does the answer to its probe tell
+which are kept, and does a better score of a state go with better work on the same task.
+
+All intervals are over tasks, each drawn with everything that was tried on it.
+"""
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from inspect_ai.log import EvalSample
+from inspect_ai.scorer import Score
+
+from compression_eval.analysis.arms import strategy_names
+from compression_eval.analysis.columns import FACTS
+from compression_eval.analysis.frames import read_rows
+from compression_eval.analysis.logs import (
+    Log,
+    header_of,
+    is_folder,
+    is_ours,
+    names_in,
+    one_per_run,
+)
+from compression_eval.analysis.statistics.intervals import (
+    LEVEL,
+    ArmValues,
+    Observation,
+    paired_difference,
+)
+from compression_eval.analysis.statistics.significance import holm
+from compression_eval.errors import DataError
+from compression_eval.fixtures.digests import digest
+from compression_eval.grading.rubric import KNOWLEDGE
+from compression_eval.resumption.scoring import MARK, Outcome
+from compression_eval.text.tables import Section, Table
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[float64]
+
+MIN_TASKS = 6
+"""With fewer, no interval over tasks is given."""
+_DRAWS = 4_000
+_SEED = 0
+
+OF_FACTS: Mapping[str, str] = {
+    "in_state": "in the state, by look-up",
+    "in_state_read": "in the state, by its reader",
+    "answered": "its probe is answered",
+    "knowledge": "knowledge of that answer",
+}
+"""What may tell of one fact, each 0 to 1 but knowledge (0 to 5)."""
+
+OF_STATES: Mapping[str, str] = {
+    "own_facts": "the task's facts in the state",
+    "survival": "all facts asked in the state",
+    "state_knowledge": "knowledge of the state",
+}
+"""What may tell of a state; the first by the reader where there is one, else by look-up."""
+
+COSTS: Mapping[str, str] = {
+    "tokens_used": "tokens",
+    "turns": "turns",
+    "files_read_again": "read again",
+    "commands_run_again": "run again",
+    "questions": "questions",
+}
+
+
+@dataclass
+class Work:
+    """What one agent made of one task."""
+
+    task: str
+    fixture: str
+    unit: str
+    """The fixture at the cut."""
+    arm: str
+    run: str
+    """Who did it: the model and the epoch."""
+    message: str
+    """``recorded`` or ``written``."""
+    solved: float
+    costs: Mapping[str, float]
+    constraints: Sequence[Mapping[str, Any]]
+    """``probe``, ``kind``, ``outcome``, ``in_state``, and the values of `OF_FACTS`."""
+    told: Mapping[str, float] = field(default_factory=dict)
+    """The values of `OF_STATES`; missing where nothing is known."""
+
+    @property
+    def kept(self) -> float:
+        """The share of the constraints that were kept; NaN without constraints."""
+        outcomes = [each["outcome"] for each in self.constraints]
+        return outcomes.count("kept") / len(outcomes) if outcomes else math.nan
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The work and what is known of the states that it went on from."""
+
+    works: Sequence[Work]
+    unscored: Mapping[str, int]
+    """How many samples have no score, by reason."""
+    asked: int
+    """How many constraints' probes were asked of a state of the same arm."""
+    other_states: int
+    """How many works went on from a state of another size than the one that was asked."""
+
+
+def joined(paths: Sequence[str]) -> Joined:
+    """Return the work in some logs, with what other logs among them tell of its states.
+
+    Raises:
+        DataError: A log cannot be read or is missing, or none is of the task `resumption`.
+    """
+    names = [name for path in paths for name in (names_in(path) if is_folder(path) else [path])]
+    logs = [header_of(name) for name in dict.fromkeys(names)]
+    logs = one_per_run([log for log in logs if log.header.status != "started"])
+    resumed = [log for log in logs if MARK in (log.header.eval.metadata or {})]
+    if not resumed:
+        raise DataError(f"{', '.join(paths)}: no log of the task resumption")
+    told = _told([log for log in logs if is_ours(log.header)])
+    works: list[Work] = []
+    unscored: Counter[str] = Counter()
+    other_states = 0
+    for log, arm in zip(resumed, strategy_names(resumed), strict=True):
+        for sample in log.samples():
+            score = (sample.scores or {}).get("finishing")
+            if score is None or not isinstance(score.value, dict):
+                unscored[(score.reason if score else None) or "not scored"] += 1
+                continue
+            metadata = sample.metadata or {}
+            known = told.get(_place(log, metadata.get("fixture"), metadata.get("cut")))
+            works.append(_work(log, arm, sample, score, known))
+            other_states += known is not None and _size(sample) not in known.sizes
+    asked = sum("answered" in fact for work in works for fact in work.constraints)
+    return Joined(works, unscored, asked, other_states)
+
+
+@dataclass
+class _Told:
+    """What logs tell of the states of one arm at one cut; of each value, all that was measured."""
+
+    facts: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    """The values of `OF_FACTS` by probe."""
+    sizes: set[float] = field(default_factory=set)
+    """Tokens of the states."""
+
+    def add(self, probe: str, size: float, knowledge: float, facts: Sequence[Any]) -> None:
+        """Take what one answer to a probe tells."""
+        self.sizes.add(size)
+        own = self.facts.setdefault(probe, {name: [] for name in OF_FACTS})
+        own["knowledge"].append(knowledge)
+        for fact in facts:
+            words = {
+                "in_state": fact["in_state"],
+                "in_state_read": _is_not(fact["in_state_read"], "absent"),
+                "answered": _is(fact["in_answer_read"], "stated"),
+            }
+            if words["answered"] is None:
+                words["answered"] = fact["in_answer"]
+            for name, word in words.items():
+                own[name] += [] if word is None else [float(word)]
+
+    def of(self, probe: str) -> dict[str, float]:
+        """Return the means of what is known of a probe."""
+        return {name: _mean(values) for name, values in self.facts.get(probe, {}).items()}
+
+    def of_state(self) -> dict[str, float]:
+        """Return what is known of the state: means over its probes, each counting the same."""
+        every = [self.of(probe) for probe in self.facts]
+        return {
+            "survival": _mean([_best(each) for each in every]),
+            "state_knowledge": _mean([each["knowledge"] for each in every]),
+        }
+
+
+def _is(word: str | None, expected: str) -> bool | None:
+    return None if word is None else word == expected
+
+
+def _is_not(word: str | None, expected: str) -> bool | None:
+    return None if word is None else word != expected
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return sum(known) / len(known) if known else math.nan
+
+
+def _best(told: Mapping[str, float]) -> float:
+    """Return whether a state holds a fact: by its reader's word where there is one."""
+    read = told.get("in_state_read", math.nan)
+    return told.get("in_state", math.nan) if math.isnan(read) else read
+
+
+_Place = tuple[str, str, int]
+
+
+def _place(log: Log, fixture: Any, cut: Any) -> _Place:
+    """Return the arm, whichever model goes on or answers, with the conversation and its cut."""
+    described = (log.header.eval.metadata or {}).get("compressor") or {}
+    cycles = (log.header.eval.task_args or {}).get("cycles") or 1
+    arm = [described.get("name"), described.get("arguments"), cycles]
+    return digest(json.dumps(arm, sort_keys=True)), str(fixture), int(cut or 0)
+
+
+def _told(logs: Sequence[Log]) -> dict[_Place, _Told]:
+    found: dict[_Place, _Told] = defaultdict(_Told)
+    if not logs:
+        return found
+    by_path = {log.path: log for log in logs}
+    names = ("fixture", "cut", "probe_id", "tokens_state", KNOWLEDGE, FACTS)
+    frame = read_rows(logs, names, processes=1)
+    for path, fixture, cut, probe, size, knowledge, cell in frame[["log_path", *names]].itertuples(
+        index=False, name=None
+    ):
+        if isinstance(cell, str) and not math.isnan(size):
+            place = _place(by_path[path], fixture, cut)
+            found[place].add(str(probe), size, float(knowledge), json.loads(cell))
+    return found
+
+
+def _work(log: Log, arm: str, sample: EvalSample, score: Score, told: _Told | None) -> Work:
+    value: Mapping[str, Any] = score.value if isinstance(score.value, dict) else {}
+    metadata = sample.metadata or {}
+    constraints = [
+        {**each, **{k: v for k, v in known.items() if not math.isnan(v)}}
+        for each in (score.metadata or {}).get("constraints", [])
+        for known in [told.of(str(each["probe"])) if told else {}]
+    ]
+    own = [_best(each) for each in constraints]
+    known = {"own_facts": _mean(own), **(told.of_state() if told else {})}
+    return Work(
+        task=str(sample.id),
+        fixture=str(metadata.get("fixture")),
+        unit=f"{metadata.get('fixture')}@{metadata.get('cut')}",
+        arm=arm,
+        run=f"{log.header.eval.model} {log.header.eval.run_id} {sample.epoch}",
+        message=str(metadata.get("message", "written")),
+        solved=float(value["solved"]),
+        costs={name: float(value[name]) for name in COSTS},
+        constraints=constraints,
+        told={name: each for name, each in known.items() if not math.isnan(each)},
+    )
+
+
+def _size(sample: EvalSample) -> float:
+    score = (sample.scores or {}).get("compression")
+    value = score.value.get("tokens_retained") if score and isinstance(score.value, dict) else None
+    return float(value) if isinstance(value, int | float) else math.nan
+
+
+# ----- statistics over tasks
+
+
+def over_tasks(
+    clusters: Sequence[Any], statistic: Callable[[Sequence[Any]], float]
+) -> tuple[float, float] | None:
+    """Return the 95 % limits of a statistic, by drawing whole tasks; None with too few.
+
+    Args:
+        clusters: What there is of each task.
+        statistic: Of some tasks, each as often as it was drawn; NaN where it is not defined.
+    """
+    import numpy as np
+
+    if len(clusters) < MIN_TASKS:
+        return None
+    draws = np.random.default_rng(_SEED).integers(0, len(clusters), (_DRAWS, len(clusters)))
+    values = np.array([statistic([clusters[at] for at in drawn]) for drawn in draws])
+    values = values[~np.isnan(values)]
+    if len(values) < _DRAWS / 2:
+        return None
+    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def _pairs_by_task(rows: Sequence[tuple[str, float, float]]) -> list[list[tuple[float, float]]]:
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for task, predictor, outcome in rows:
+        found[task].append((predictor, outcome))
+    return list(found.values())
+
+
+def _share_lost(tasks: Sequence[Sequence[tuple[float, float]]]) -> float:
+    """Return how much larger the mean outcome is where the predictor is below a half."""
+    groups: tuple[list[float], list[float]] = ([], [])
+    for predictor, outcome in (pair for task in tasks for pair in task):
+        groups[predictor >= 0.5].append(outcome)
+    return _mean(groups[0]) - _mean(groups[1])
+
+
+def _area(tasks: Sequence[Sequence[tuple[float, float]]]) -> float:
+    """Return how often the predictor is higher where the outcome is 1; ties count a half."""
+    from scipy.stats import rankdata
+
+    pairs = [pair for task in tasks for pair in task]
+    ranks = rankdata([predictor for predictor, _ in pairs])
+    ones = [rank for rank, (_, outcome) in zip(ranks, pairs, strict=True) if outcome]
+    zeros = len(pairs) - len(ones)
+    if not ones or not zeros:
+        return math.nan
+    return float((sum(ones) - len(ones) * (len(ones) + 1) / 2) / (len(ones) * zeros))
+
+
+def _centred(task: Sequence[tuple[float, float]]) -> "tuple[Numbers, Numbers]":
+    """Return the ranks of predictor and outcome within a task, around their mean."""
+    from scipy.stats import rankdata
+
+    predictors, outcomes = (rankdata(values) for values in zip(*task, strict=True))
+    return predictors - predictors.mean(), outcomes - outcomes.mean()
+
+
+def _correlation(tasks: "Sequence[tuple[Numbers, Numbers]]") -> float:
+    """Return the rank correlation within tasks, pooled over them."""
+    products = sum(float(x @ y) for x, y in tasks)
+    squares = [sum(float(each[side] @ each[side]) for each in tasks) for side in (0, 1)]
+    return products / math.sqrt(squares[0] * squares[1]) if all(squares) else math.nan
+
+
+def _by_chance(tasks: "Sequence[tuple[Numbers, Numbers]]") -> float:
+    """Return how often outcomes that are shuffled within tasks correlate as strongly."""
+    import numpy as np
+
+    generator, found = np.random.default_rng(_SEED), abs(_correlation(tasks))
+    shuffled = (
+        abs(_correlation([(x, generator.permutation(y)) for x, y in tasks])) for _ in range(_DRAWS)
+    )
+    return (1 + sum(value >= found - 1e-12 for value in shuffled)) / (1 + _DRAWS)
+
+
+# ----- the page
+
+
+def sections(found: Joined) -> Iterator[Section]:
+    """Yield the page: what there is, then the three questions, then the arms."""
+    works = found.works
+    tasks = {work.task for work in works}
+    facts = [fact for work in works for fact in work.constraints]
+    lines = [
+        f"{len(works)} pieces of work on {len(tasks)} tasks of "
+        f"{len({work.fixture for work in works})} conversations, {len(facts)} constraints in them",
+        f"of {found.asked} the probe was asked of a state of the same arm",
+    ]
+    if found.other_states:
+        lines.append(f"{found.other_states} went on from a state of another size than was asked")
+    lines += [f"without a score: {count} ({why})" for why, count in found.unscored.items()]
+    yield Section("Prediction", [lines])
+    kinds = sorted({work.message for work in works})
+    for kind in kinds:
+        own = [work for work in works if work.message == kind]
+        title = _MESSAGES.get(kind, kind)
+        yield Section(f"Is a fact that is lost broken? ({title})", [_lost(own)])
+        yield Section(f"Does its probe tell which is kept? ({title})", [_told_apart(own)])
+        yield Section(f"Does a better state do better work on a task? ({title})", [_states(own)])
+        yield Section(f"Arms ({title})", [_arms(own), *_arm_pairs(own)])
+    yield Section("", [_METHOD])
+
+
+_MESSAGES = {"recorded": "messages as recorded", "written": "messages written for a task"}
+
+_METHOD = (
+    "broken: the check of a constraint failed; asked: the agent asked the user for it, so neither "
+    "kept nor broken",
+    f"limits are of 95 %, over tasks drawn with all their work ({_DRAWS} draws, at least "
+    f"{MIN_TASKS} tasks)",
+    "area: how often a kept constraint has the higher value than a broken one, ties a half; 0.5 is "
+    "chance",
+    "correlation: of ranks within tasks, pooled; p: outcomes shuffled within tasks",
+    "p of two arms: paired t over conversations, adjusted by Holm's method",
+)
+
+
+def _shown(value: float, digits: int = 2) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def _limits(limits: tuple[float, float] | None) -> str:
+    return "-" if limits is None else f"{limits[0]:.2f} to {limits[1]:.2f}"
+
+
+def _facts(works: Sequence[Work], name: str) -> list[tuple[str, float, Outcome]]:
+    """Return the task, a value and the outcome of each constraint for which the value is known."""
+    return [
+        (work.task, float(fact[name]), fact["outcome"])
+        for work in works
+        for fact in work.constraints
+        if name in fact
+    ]
+
+
+def _lost(works: Sequence[Work]) -> Table:
+    rows = []
+    for name in ("in_state", "in_state_read"):
+        known = _facts(works, name)
+        for word, present in (("yes", True), ("no", False)):
+            outcomes = Counter(each for _, value, each in known if (value >= 0.5) == present)
+            total = outcomes.total()
+            share = outcomes["broken"] / total if total else math.nan
+            counts = [str(outcomes[each]) for each in ("kept", "broken", "asked")]
+            rows.append([OF_FACTS[name], word, *counts, _shown(share), "", ""])
+        clusters = _pairs_by_task([(task, v, float(each == "broken")) for task, v, each in known])
+        limits = over_tasks(clusters, _share_lost)
+        rows[-1][-2:] = [_shown(_share_lost(clusters)), _limits(limits)]
+    heads = ["fact", "is", "kept", "broken", "asked", "share broken", "no - yes", "95 %"]
+    return Table(heads, rows, names=2)
+
+
+def _told_apart(works: Sequence[Work]) -> Table:
+    rows = []
+    for name, title in OF_FACTS.items():
+        known = [each for each in _facts(works, name) if each[2] != "asked"]
+        clusters = _pairs_by_task([(task, v, float(each == "kept")) for task, v, each in known])
+        area = _area(clusters) if known else math.nan
+        outcomes = Counter(each for *_, each in known)
+        counts = [str(outcomes["kept"]), str(outcomes["broken"])]
+        rows.append([title, *counts, _shown(area), _limits(over_tasks(clusters, _area))])
+    return Table(["by", "kept", "broken", "area", "95 %"], rows)
+
+
+def _states(works: Sequence[Work]) -> Table:
+    rows = []
+    outcomes: Mapping[str, Callable[[Work], float]] = {
+        "solved": lambda work: work.solved,
+        "constraints kept": lambda work: work.kept,
+    }
+    for name, title in OF_STATES.items():
+        for outcome, value in outcomes.items():
+            known = [
+                (work.task, work.told[name], value(work))
+                for work in works
+                if name in work.told and not math.isnan(value(work))
+            ]
+            several = [task for task in _pairs_by_task(known) if len(task) > 1]
+            tasks = [_centred(task) for task in several]
+            found = _correlation(tasks)
+            p_value = math.nan if math.isnan(found) else _by_chance(tasks)
+            rows.append(
+                [
+                    *(title, outcome, str(len(tasks)), str(sum(map(len, several)))),
+                    *(_shown(found), _limits(over_tasks(tasks, _correlation)), _shown(p_value, 3)),
+                ]
+            )
+    heads = ["by", "outcome", "tasks", "works", "correlation", "95 %", "p"]
+    return Table(heads, rows, names=2)
+
+
+def _by_arm(works: Sequence[Work]) -> dict[str, list[Work]]:
+    found: dict[str, list[Work]] = defaultdict(list)
+    for work in works:
+        found[work.arm].append(work)
+    return found
+
+
+def _arms(works: Sequence[Work]) -> Table:
+    rows = []
+    for arm, own in _by_arm(works).items():
+        facts = [fact for work in own for fact in work.constraints]
+        outcomes = Counter(fact["outcome"] for fact in facts)
+        lost = [fact for fact in facts if _best(fact) < 0.5]
+        kept = sum(fact["outcome"] == "kept" for fact in lost)
+        rows.append(
+            [
+                *(arm, str(len(own)), _shown(_mean([work.solved for work in own]))),
+                *(str(outcomes[each]) for each in ("kept", "broken", "asked")),
+                f"{kept} of {len(lost)}",
+                *(f"{_mean([work.costs[name] for work in own]):,.0f}" for name in COSTS),
+            ]
+        )
+    heads = ["arm", "works", "solved", "kept", "broken", "asked", "lost but kept", *COSTS.values()]
+    return Table(heads, rows)
+
+
+def _arm_pairs(works: Sequence[Work]) -> Iterator[Table]:
+    values = {
+        arm: ArmValues.of(
+            Observation(work.fixture, work.unit, work.task, work.run, work.solved) for work in own
+        )
+        for arm, own in _by_arm(works).items()
+    }
+    pairs = {
+        (first, second): difference
+        for first, second in combinations(values, 2)
+        if (difference := paired_difference(values[first], values[second]))
+    }
+    known = {pair: each for pair, each in pairs.items() if each.elsewhere}
+    p_values = holm(
+        {
+            pair: each.elsewhere.p_value(each.estimate)
+            for pair, each in known.items()
+            if each.elsewhere
+        }
+    )
+    rows = [
+        [
+            *(second, first, str(each.probes), _shown(each.estimate)),
+            _limits(each.elsewhere.interval(each.estimate) if each.elsewhere else None),
+            _shown(p_values[first, second], 3),
+        ]
+        for (first, second), each in known.items()
+    ]
+    if rows:
+        yield Table(["solved by", "against", "tasks", "difference", "95 %", "p"], rows, names=2)
