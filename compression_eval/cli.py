@@ -43,6 +43,10 @@ COMMANDS = {
         "analysis.commands:predict",
         "Say whether what states hold and answer predicts the work that goes on from them.",
     ),
+    "postmortem": (
+        "postmortem.commands:postmortem_command",
+        "Say what agents fetched again after compactions of their own sessions.",
+    ),
     "probes": (
         "authoring:probes",
         "Make probe banks, check them, qualify them, and say after runs what they tell apart.",

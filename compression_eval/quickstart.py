@@ -28,7 +28,13 @@ from compression_eval.conversations.commands import import_command
 from compression_eval.conversations.formats import format_of, only_subagents
 from compression_eval.conversations.overview import printable
 from compression_eval.conversations.pipeline import why_not
-from compression_eval.conversations.sources import Input, find_inputs, readable, source_file
+from compression_eval.conversations.sources import (
+    Input,
+    find_inputs,
+    readable,
+    source_file,
+    usual_places,
+)
 from compression_eval.errors import (
     DataError,
     PassedOverError,
@@ -47,21 +53,6 @@ from compression_eval.sweeping.planning import SweepPlan, refuse_other_work, swe
 from compression_eval.sweeping.running import run_sweep
 from compression_eval.sweeping.settings import SweepSettings, read_prices
 from compression_eval.terminal import CleanCommand, Output, StoppedError, examples, named_model
-
-PLACES = (
-    ("CLAUDE_CONFIG_DIR", "~/.claude", "projects"),
-    ("CODEX_HOME", "~/.codex", "sessions"),
-    ("", "~/.pi", "agent/sessions"),
-    ("", "~/.hermes", "state.db"),
-    ("", "~/.hermes", "sessions"),
-    ("", "~/.copilot", "session-state"),
-    ("", "~/.gemini", "tmp"),
-    ("", "~/.qwen", "projects"),
-    ("", "~/.factory", "sessions"),
-    ("", "~/.local/share/goose", "sessions"),
-    ("", "~/.local/share/opencode", "opencode.db"),
-)
-"""Where agents keep sessions: the variable that moves the folder, the folder, its contents."""
 
 DEFAULT_OUT = "compression-quickstart"
 STATE_FILE = "quickstart.json"
@@ -251,7 +242,10 @@ def _remembered(selection: Selection, out: Path, **update: Any) -> Selection:
 
 def _sessions(wanted: Selection) -> list[str]:
     """Return the files of the longest or newest sessions, and say where they are from."""
-    paths = wanted.paths or _usual_places()
+    if not (paths := wanted.paths):
+        paths = usual_places()
+        for number, place in enumerate(paths):
+            _say("" if number else "found", place)
     found = find_inputs(paths)
     skipped = {item.place: why for item in found if (why := readable(item.path))}
     inputs = [item for item in found if item.place not in skipped]
@@ -297,20 +291,6 @@ def _rank(pick: Pick, item: Input) -> tuple[bool, float]:
     found = item.path.stat()
     short = found.st_size < _SHORT_BYTES
     return short, -(found.st_size if pick == "longest" else found.st_mtime)
-
-
-def _usual_places() -> list[str]:
-    existing: list[str] = []
-    for variable, home, inside in PLACES:
-        base = os.environ.get(variable, "") if variable else ""
-        place = (Path(base) if base else Path(home).expanduser()) / inside
-        if place.exists():
-            existing.append(str(place))
-            _say("found" if len(existing) == 1 else "", str(place))
-    if not existing:
-        looked = ", ".join(f"{home}/{inside}" for _, home, inside in PLACES)
-        raise DataError(f"no agent has left sessions in {looked}; name a file or folder")
-    return existing
 
 
 def _command(ctx: click.Context, command: click.Command, said: Path, *arguments: str | Path) -> str:

@@ -22,6 +22,7 @@ ROOMS = {
     "conversations": "What agents left on disk becomes fixtures, which cannot know from where.",
     "facts": "Looks for a bank's facts in texts.",
     "file_ops": "Reads what tool calls of a conversation did to files.",
+    "postmortem": "Measures recorded sessions by their calls; no task is run.",
     "compressors": "Shorten a conversation, keep watch over facts, and list its files.",
     "record": "What a sample leaves for its scorers names the outcome of its compression.",
     "sharing": "Keeps the states that compressors give, for many samples and for a retry.",

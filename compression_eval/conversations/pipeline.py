@@ -472,6 +472,15 @@ def _read(item: Input, options: ImportOptions) -> Iterator[_Read]:
         yield Failure.of(error, "the reader")
 
 
+def conversations_in(item: Input, options: ImportOptions) -> Iterator[tuple[Fixture | None, str]]:
+    """Yield the conversations of a file or address, or None and why one cannot be read."""
+    for read in _read(item, options):
+        if isinstance(read, _Built):
+            yield read.built.fixture, ""
+        elif isinstance(read, Failure):
+            yield None, read.reason
+
+
 def why_not(error: Exception, item: Input, path: Path) -> str:
     """Return why a file cannot be read, without its name, which is shown anyway."""
     if not isinstance(error, DataError):

@@ -51,6 +51,21 @@ _MAX_WINDOW = 128 * 2**20
 _CHUNK = 4096
 """Bytes decompressed at a time: few, since each may stand for thousands of others."""
 
+PLACES = (
+    ("CLAUDE_CONFIG_DIR", "~/.claude", "projects"),
+    ("CODEX_HOME", "~/.codex", "sessions"),
+    ("", "~/.pi", "agent/sessions"),
+    ("", "~/.hermes", "state.db"),
+    ("", "~/.hermes", "sessions"),
+    ("", "~/.copilot", "session-state"),
+    ("", "~/.gemini", "tmp"),
+    ("", "~/.qwen", "projects"),
+    ("", "~/.factory", "sessions"),
+    ("", "~/.local/share/goose", "sessions"),
+    ("", "~/.local/share/opencode", "opencode.db"),
+)
+"""Where agents keep sessions: the variable that moves the folder, the folder, its contents."""
+
 PARQUET_MAGIC = b"PAR1"
 _ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTANDARD_METHOD = 93
@@ -143,6 +158,24 @@ def find_inputs(named: Sequence[str]) -> list[Input]:
     if not found:
         raise DataError(f"nothing to read: no file in {', '.join(named)}")
     return list(found.values())
+
+
+def usual_places() -> list[str]:
+    """Return the folders and files where agents have left sessions on this machine.
+
+    Raises:
+        DataError: There is none.
+    """
+    existing = [
+        place
+        for variable, home, inside in PLACES
+        for base in [os.environ.get(variable, "") if variable else ""]
+        if (place := (Path(base) if base else Path(home).expanduser()) / inside).exists()
+    ]
+    if not existing:
+        looked = ", ".join(f"{home}/{inside}" for _, home, inside in PLACES)
+        raise DataError(f"no agent has left sessions in {looked}; name a file or folder")
+    return [str(place) for place in existing]
 
 
 def _companions(name: str) -> tuple[str, ...]:

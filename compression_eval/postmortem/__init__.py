@@ -1,0 +1,1 @@
+"""What compaction did to recorded sessions: what the agent fetched again afterwards."""

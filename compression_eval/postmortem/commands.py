@@ -1,0 +1,222 @@
+"""``compression-eval postmortem``: the page of a post-mortem, for a terminal or as JSON."""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+
+from compression_eval.conversations.overview import printable
+from compression_eval.conversations.sources import usual_places
+from compression_eval.engine import Engine, jobs_option
+from compression_eval.errors import DataError
+from compression_eval.fixtures.writing import versioned_json, write_whole
+from compression_eval.postmortem.sessions import (
+    MEASURES,
+    SessionRow,
+    Told,
+    over_sessions,
+    read_sessions,
+)
+from compression_eval.postmortem.windows import WINDOW
+from compression_eval.terminal import CleanCommand, Output, examples
+from compression_eval.text.tables import Section, Table, as_text
+
+_MAX_FILES = 5
+_MAX_SKIPPED = 5
+_COLUMNS = 140
+
+LIMITS = (
+    "Why anything was fetched again: clients attach files by themselves, and demand a read "
+    "before an edit.",
+    "What a summary in encrypted form said, and what fetching again cost in money or time.",
+    "Which agent is better: agents record different things.",
+)
+"""What a recording cannot show."""
+
+
+@click.command(
+    "postmortem",
+    cls=CleanCommand,
+    epilog=examples(
+        "postmortem",
+        "postmortem ~/.claude/projects/logins",
+        "postmortem session.jsonl --json postmortem.json",
+    ),
+)
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("--json", "json_file", type=Output(), help="Write the figures as JSON.")
+@jobs_option
+def postmortem_command(paths: tuple[str, ...], json_file: Path | None, jobs: int | None) -> None:
+    """Say what agents fetched again after compactions of their own sessions.
+
+    PATH is a session, a folder of sessions or a pattern; without one, the usual places of agents
+    are looked through. No model is called, and nothing is kept. The ten calls after each compaction
+    are compared with ten calls elsewhere in the same session.
+    """
+    skipped: list[tuple[str, str]] = []
+    places = paths or usual_places()
+    rows = list(
+        read_sessions(places, Engine(jobs), lambda place, why: skipped.append((place, why)))
+    )
+    if not rows:
+        raise DataError(f"no session that was compacted in {', '.join(places)}")
+    click.echo(as_text(list(page(rows)), _COLUMNS), nl=False)
+    if skipped:
+        click.echo(f"\n{len(skipped)} files or conversations could not be read:", err=True)
+        for place, why in skipped[:_MAX_SKIPPED]:
+            click.echo(f"  {printable(place, 200, end=True)}: {printable(why, 300)}", err=True)
+    if json_file:
+        write_whole(json_file, versioned_json(figures(rows)))
+
+
+def page(rows: Sequence[SessionRow]) -> Iterator[Section]:
+    """Yield the parts of the page: sessions, compactions, files, all sessions, and the limits."""
+    yield Section("", [[_line(row) for row in rows]])
+    told = [(row, each) for row in rows for each in row.compactions]
+    told.sort(key=lambda pair: (math.isnan(pair[1].excess), -_known(pair[1].excess)))
+    yield Section("Compactions, worst first", [_table(told)])
+    for row, each in told:
+        window = each.compaction.window
+        if each.verdict == "far above usual" and window and window.rereads:
+            lines = [
+                f"{file.path}: {file.lines} of {file.of} lines, read or written "
+                f"{file.calls_ago} calls earlier, {file.edits} own edits before"
+                for file in sorted(window.rereads, key=lambda file: -file.tokens)[:_MAX_FILES]
+            ]
+            yield Section(f"Shown again after message {each.compaction.cut} of {row.name}", [lines])
+    if len(rows) > 1:
+        yield Section("All sessions", [_means(rows), _flagged(rows)])
+    yield Section("What a recording cannot show", [LIMITS])
+
+
+def _known(value: float) -> float:
+    return 0.0 if math.isnan(value) else value
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None or math.isnan(value) else f"{value:,.0f}"
+
+
+def _line(row: SessionRow) -> str:
+    flagged = [each for each in row.compactions if each.verdict == "far above usual"]
+    judged = [each for each in row.compactions if each.compaction.told]
+    who = f"{row.name} ({row.agent})" if row.agent else row.name
+    if not judged:
+        reasons = {each.verdict for each in row.compactions}
+        return f"{who}: {len(row.compactions)} compactions, {' and '.join(sorted(reasons))}"
+    if not flagged:
+        return f"{who}: nothing unusual after {len(judged)} compactions"
+    excess = sum(each.excess for each in flagged)
+    away = sum(_removed(each) for each in flagged)
+    of = f", of {_number(away)} compacted away" if away else ""
+    return (
+        f"{who}: {len(flagged)} of {len(judged)} compactions far above usual: about "
+        f"{_number(excess)} tokens fetched again beyond its own usual{of}"
+    )
+
+
+def _removed(told: Told) -> float:
+    before, after = told.compaction.tokens_before, told.compaction.tokens_after
+    return float(before - (after or 0)) if before else 0.0
+
+
+def _table(told: Sequence[tuple[SessionRow, Told]]) -> Table:
+    rows = []
+    for row, each in told:
+        found, window = each.compaction, each.compaction.window
+        sizes = f"{_number(found.tokens_before)} → {_number(found.tokens_after)}"
+        edits = [one.edit_calls for one in found.controls if one.edit_calls is not None]
+        rows.append(
+            [
+                *(row.name, row.agent, str(found.cut), found.trigger, sizes),
+                *(_number(window.held if window else None), _number(found.usual), each.verdict),
+                "none" if window and window.edit_calls is None else _edit(window),
+                _number(median(edits)) if edits else "-",
+            ]
+        )
+    heads = ["session", "agent", "message", "trigger", "before → after", "fetched again", "usual"]
+    heads += ["verdict", "calls to a new edit", "usual"]
+    return Table(heads, rows, names=2, texts={3, 4, 7})
+
+
+def _edit(window: Any) -> str:
+    return _number(window.edit_calls if window else None)
+
+
+def _means(rows: Sequence[SessionRow]) -> Table:
+    return Table(
+        ["measure", "after a compaction", "median", "control", "median", "difference", "95 %", "n"],
+        [
+            [
+                MEASURES[mean.measure][0],
+                *(_number(mean.after), _number(mean.median_after)),
+                *(_number(mean.control), _number(mean.median_control)),
+                f"{mean.difference:+,.0f}",
+                "-" if math.isnan(mean.low) else f"{mean.low:,.0f} to {mean.high:,.0f}",
+                str(mean.compactions),
+            ]
+            for mean in over_sessions(rows)
+        ],
+        texts={6},
+    )
+
+
+def _flagged(rows: Sequence[SessionRow]) -> list[str]:
+    judged = [each for row in rows for each in row.compactions if each.compaction.told]
+    flagged = sum(each.verdict == "far above usual" for each in judged)
+    above, controls = (sum(row.flagged_controls[part] for row in rows) for part in (0, 1))
+    return [
+        f"far above usual: {flagged} of {len(judged)} compactions, {above} of {controls} control "
+        "windows",
+        f"measured: the {WINDOW} calls after a compaction and equal windows elsewhere in the same "
+        "session; limits over threads",
+    ]
+
+
+def figures(rows: Sequence[SessionRow]) -> dict[str, Any]:
+    """Return the figures of a page as plain data."""
+    return {
+        "sessions": [
+            {
+                "name": row.name,
+                "agent": row.agent,
+                "calls": row.calls,
+                "compactions": [_figures(each) for each in row.compactions],
+            }
+            for row in rows
+        ],
+        "means": [
+            {
+                "measure": mean.measure,
+                "after": mean.after,
+                "control": mean.control,
+                "low": None if math.isnan(mean.low) else mean.low,
+                "high": None if math.isnan(mean.high) else mean.high,
+                "compactions": mean.compactions,
+            }
+            for mean in over_sessions(rows)
+        ],
+    }
+
+
+def _figures(told: Told) -> dict[str, Any]:
+    found, window = told.compaction, told.compaction.window
+    return {
+        "message": found.cut,
+        "kind": found.kind,
+        "trigger": found.trigger,
+        "tokens_before": found.tokens_before,
+        "tokens_after": found.tokens_after,
+        "verdict": told.verdict,
+        "fetched_again": window.held if window else None,
+        "shown_again": window.shown_again if window else None,
+        "usual": found.usual,
+        "calls_to_new_edit": window.edit_calls if window else None,
+        "files": [
+            {"path": file.path, "lines": file.lines, "of": file.of, "tokens": file.tokens}
+            for file in (window.rereads if window else ())
+        ],
+    }

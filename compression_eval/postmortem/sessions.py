@@ -1,0 +1,235 @@
+"""Sessions read for a post-mortem: a row for each compaction, and what a folder of them shows.
+
+`read_sessions` reads conversations as an import does and keeps nothing of them but the rows. Forks
+of one thread share the compactions before they parted: such a compaction counts once. Over several
+sessions, intervals are by drawing threads, each with all its compactions.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import fmean, median, quantiles
+from typing import Literal
+
+from compression_eval.conversations.pipeline import ImportOptions, conversations_in
+from compression_eval.conversations.sources import Input, find_inputs
+from compression_eval.engine import Engine
+from compression_eval.fixtures.digests import digest
+from compression_eval.fixtures.models import Fixture
+from compression_eval.postmortem.windows import MIN_CONTROLS, Compaction, Session, Window
+
+MIN_EXCESS = 1_000
+"""Tokens above the session's own usual, below which nothing is called far above it."""
+_DECILE = 9
+_DRAWS = 4_000
+
+Verdict = Literal["far above usual", "usual", "too few calls", "too few to compare with"]
+
+MEASURES: dict[str, tuple[str, Callable[[Window], float | None]]] = {
+    "held": ("output that the session already held, tokens", lambda window: window.held),
+    "shown_again": ("file text shown again, tokens", lambda window: window.shown_again),
+    "edit_tokens": ("tokens to the first new edit", lambda window: window.edit_tokens),
+}
+"""What is measured in a window: its name for people, and how it is read."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One compaction with its verdict."""
+
+    compaction: Compaction
+    verdict: Verdict
+    known_by: str
+    """Digest of the messages before it: forks of a thread have it in common."""
+
+    @property
+    def excess(self) -> float:
+        """Tokens held beyond the usual; NaN where there is too little to say so."""
+        found = self.compaction
+        if not found.told or found.window is None or found.usual is None:
+            return math.nan
+        return found.window.held - found.usual
+
+
+@dataclass(frozen=True)
+class SessionRow:
+    """What is told of one session."""
+
+    name: str
+    place: str
+    agent: str
+    """As its file says, with its version."""
+    thread: str
+    """Digest of how it begins: forks begin alike."""
+    calls: int
+    compactions: Sequence[Told] = field(default_factory=list)
+    flagged_controls: tuple[int, int] = (0, 0)
+    """Control windows far above the usual by the same rule, of all."""
+
+
+def session_row(fixture: Fixture, place: str = "", *, shift: int = 0) -> SessionRow:
+    """Return what is told of one conversation.
+
+    Args:
+        fixture: The conversation.
+        place: Where it was read.
+        shift: Calls by which compactions are moved, to see what comes of none.
+    """
+    session = Session(fixture)
+    found = list(session.compactions(shift=shift))
+    usual = [control.held for each in found for control in each.controls]
+    flagged = _far_above(usual)
+    told = [
+        Told(each, _verdict(each, flagged), digest(_before(fixture, each.cut))) for each in found
+    ]
+    opening = [message.text for message in fixture.messages if message.role != "system"][:2]
+    source = fixture.source
+    return SessionRow(
+        name=fixture.name,
+        place=place,
+        agent=(source.origin if source else None) or "",
+        thread=digest("\0".join(opening)),
+        calls=session.calls,
+        compactions=told,
+        flagged_controls=(sum(map(flagged, usual)), len(usual)),
+    )
+
+
+def _before(fixture: Fixture, cut: int) -> str:
+    return "\0".join(message.text for message in fixture.messages[:cut])
+
+
+def _far_above(usual: Sequence[float]) -> Callable[[float], bool]:
+    """Return the rule for what is far above a session's usual."""
+    if len(usual) < MIN_CONTROLS:
+        return lambda _: False
+    limit = max(quantiles(usual, n=10)[_DECILE - 1], median(usual) + MIN_EXCESS)
+    return lambda held: held > limit
+
+
+def _verdict(compaction: Compaction, flagged: Callable[[float], bool]) -> Verdict:
+    if compaction.window is None:
+        return "too few calls"
+    if not compaction.told:
+        return "too few to compare with"
+    return "far above usual" if flagged(compaction.window.held) else "usual"
+
+
+def read_sessions(
+    paths: Sequence[str],
+    engine: Engine | None = None,
+    skipped: Callable[[str, str], None] = lambda *_: None,
+    *,
+    shift: int = 0,
+) -> Iterator[SessionRow]:
+    """Yield the sessions with compactions in files and folders, in their order.
+
+    Args:
+        paths: As ``import`` takes them.
+        engine: Who reads; by default as many processes as there are cores.
+        skipped: Is told which file could not be read, and why.
+        shift: As in `session_row`.
+    """
+    inputs = find_inputs(paths)
+    engine = engine or Engine()
+    with engine.opened([item.size for item in inputs], (__name__,)):
+        read = partial(_rows, shift=shift)
+        for number, (rows, failures) in engine.run(
+            "reading", read, inputs, lambda item: item.place, size=lambda item: item.size, stop=True
+        ):
+            for reason in failures:
+                skipped(inputs[number].place, reason)
+            yield from rows
+
+
+def _rows(item: Input, *, shift: int) -> tuple[list[SessionRow], list[str]]:
+    rows: list[SessionRow] = []
+    failures: list[str] = []
+    for fixture, reason in conversations_in(item, ImportOptions()):
+        if fixture is None:
+            failures.append(reason)
+        elif fixture.recorded_compactions:
+            rows.append(session_row(fixture, item.place, shift=shift))
+    return rows, failures
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A measure over compactions and their controls."""
+
+    measure: str
+    after: float
+    median_after: float
+    control: float
+    median_control: float
+    compactions: int
+    low: float
+    high: float
+    """Limits of the difference, of 95 %; NaN with too few threads."""
+
+    @property
+    def difference(self) -> float:
+        """After a compaction less control."""
+        return self.after - self.control
+
+
+MIN_THREADS = 6
+
+
+def over_sessions(rows: Iterable[SessionRow]) -> list[Mean]:
+    """Return the means of each measure over the compactions of some sessions."""
+    threads: dict[str, dict[str, Compaction]] = defaultdict(dict)
+    for row in rows:
+        for told in row.compactions:
+            if told.compaction.told:
+                threads[row.thread].setdefault(told.known_by, told.compaction)
+    found: list[Mean] = []
+    for measure, (_, value) in MEASURES.items():
+        pairs = [
+            [pair for each in compactions.values() if (pair := _pair(each, value))]
+            for compactions in threads.values()
+        ]
+        pairs = [own for own in pairs if own]
+        if not pairs:
+            continue
+        after = [pair[0] for own in pairs for pair in own]
+        control = [pair[1] for own in pairs for pair in own]
+        low, high = _limits([[one - other for one, other in own] for own in pairs])
+        found.append(
+            Mean(
+                measure,
+                fmean(after),
+                median(after),
+                fmean(control),
+                median(control),
+                len(after),
+                low,
+                high,
+            )
+        )
+    return found
+
+
+def _pair(
+    compaction: Compaction, value: Callable[[Window], float | None]
+) -> tuple[float, float] | None:
+    after = value(compaction.window) if compaction.window else None
+    control = [each for window in compaction.controls if (each := value(window)) is not None]
+    if after is None or len(control) < MIN_CONTROLS:
+        return None
+    return after, fmean(control)
+
+
+def _limits(threads: Sequence[Sequence[float]]) -> tuple[float, float]:
+    if len(threads) < MIN_THREADS:
+        return math.nan, math.nan
+    import numpy as np
+
+    sums = np.array([sum(own) for own in threads])
+    counts = np.array([len(own) for own in threads])
+    drawn = np.random.default_rng(0).integers(0, len(threads), (_DRAWS, len(threads)))
+    means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)

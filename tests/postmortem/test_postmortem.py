@@ -1,0 +1,198 @@
+"""What an agent fetched again after a compaction, on sessions in which it is planted."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from compression_eval.cli import main
+from compression_eval.postmortem.sessions import over_sessions, read_sessions, session_row
+from tests.conversations.readers.claude_code_session import Session, result, text, use
+
+LONG = [f"def step_{n}(value): return value * {n} + offset  # part {n}" for n in range(40)]
+OTHER = [f"export const row{n} = makeRow('{n}', columns, width)" for n in range(40)]
+
+
+def numbered(lines: Sequence[str], first: int = 1) -> str:
+    return "\n".join(f"{n:6}\t{line}" for n, line in enumerate(lines, first))
+
+
+class Work:
+    """A session of Claude Code that goes on with calls, each with a result of its own."""
+
+    def __init__(self, session: str = "") -> None:
+        common = {"sessionId": session} if session else {}
+        self.session = Session(**common)
+        self.number = 0
+        self.session.user(f"Make the report faster. {session}")
+
+    def call(self, name: str, output: str, **arguments: Any) -> None:
+        self.number += 1
+        identifier = f"toolu_{self.number}"
+        self.session.model(f"m{self.number}", text("Next."), use(identifier, name, **arguments))
+        self.session.user([result(identifier, output)])
+
+    def read(self, path: str, lines: Sequence[str] = LONG, first: int = 1) -> None:
+        self.call("Read", numbered(lines, first), file_path=f"/project/{path}")
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        done = f"The file /project/{path} has been updated."
+        self.call("Edit", done, file_path=f"/project/{path}", old_string=old, new_string=new)
+
+    def fresh(self, count: int) -> None:
+        """Run commands whose output never stood there before."""
+        for _ in range(count):
+            n = self.number
+            lines = [f"measurement {n}-{k} took {n * 31 + k} milliseconds" for k in range(30)]
+            self.call("Bash", "\n".join(lines), command=f"python bench.py {n}")
+
+    def compacted(self) -> None:
+        self.session.boundary(preTokens=150_000)
+        self.session.summary("This session is being continued. We make the report faster.")
+
+    def row(self, folder: Path) -> Any:
+        (row,) = read_sessions([str(self.session.write(folder))])
+        return row
+
+
+def planted(after: Any) -> Work:
+    """Return a session that read and edited files, was compacted, and then did something."""
+    work = Work()
+    work.read("core.py")
+    work.read("view.ts", OTHER)
+    work.edit("core.py", LONG[3], "def step_3(value): return value")
+    work.fresh(60)
+    work.compacted()
+    after(work)
+    work.fresh(60)
+    return work
+
+
+def again(work: Work) -> None:
+    work.read("core.py")
+
+
+def other_numbers(work: Work) -> None:
+    work.read("core.py", LONG, first=200)
+
+
+def other_tool(work: Work) -> None:
+    work.call("Bash", "\n".join(OTHER), command="cat view.ts")
+
+
+def changed_since(work: Work) -> None:
+    work.edit("core.py", LONG[5], "def step_5(value): return 5")
+    work.read("core.py", [*LONG[:5], "def step_5(value): return 5", *LONG[6:]])
+
+
+def mostly_new(work: Work) -> None:
+    lines = [f"{line} and more of {n}" if n % 2 else line for n, line in enumerate(LONG)]
+    work.read("core.py", lines)
+
+
+def another_file(work: Work) -> None:
+    work.read("copy.py", LONG)
+
+
+@pytest.mark.parametrize(
+    ("after", "held", "files"),
+    [
+        (again, 1.0, ["core.py"]),
+        (other_numbers, 1.0, ["core.py"]),
+        (other_tool, 1.0, ["view.ts"]),
+        (changed_since, 0.95, []),  # its text is held, but an edit since asks for a look
+        (mostly_new, 0.5, []),
+        (another_file, 1.0, []),
+        (lambda _: None, 0.0, []),
+    ],
+)
+def test_what_is_fetched_again_and_what_is_shown_again(
+    after: Any, held: float, files: list[str], tmp_path: Path
+) -> None:
+    (told,) = planted(after).row(tmp_path).compactions
+    window = told.compaction.window
+    whole = sum(len(line.strip()) for line in (OTHER if after is other_tool else LONG)) / 4
+    assert window.held == pytest.approx(held * whole, rel=0.06, abs=10)
+    assert [Path(each.path).name for each in window.rereads] == files
+    assert told.compaction.usual == 0
+    assert len(told.compaction.controls) >= 6
+
+
+def test_far_above_usual_needs_a_thousand_tokens(tmp_path: Path) -> None:
+    def much(work: Work) -> None:
+        for n in range(4):
+            work.read(f"big{n}.py", [f"{line} of file {n}" for line in LONG])
+
+    (little,) = planted(again).row(tmp_path).compactions
+    assert little.verdict == "usual"
+    work = Work()
+    much(work)
+    work.fresh(60)
+    work.compacted()
+    much(work)
+    work.fresh(60)
+    row = work.row(tmp_path)
+    (told,) = row.compactions
+    assert told.verdict == "far above usual"
+    assert told.excess == pytest.approx(sum(each.tokens for each in told.compaction.window.rereads))
+    assert row.flagged_controls[0] == 0
+    done = CliRunner().invoke(
+        main, ["postmortem", str(tmp_path), "--json", str(tmp_path / "p.json")]
+    )
+    assert done.exit_code == 0, done.output
+    assert "1 of 1 compactions far above usual" in done.output
+    assert "big0.py: 40 of 40 lines" in done.output
+    (session,) = json.loads((tmp_path / "p.json").read_text())["sessions"]
+    assert session["compactions"][0]["tokens_before"] == 150_000
+
+
+def test_the_first_new_edit_is_no_edit_that_was_made_before_or_elsewhere(tmp_path: Path) -> None:
+    def edits(work: Work) -> None:
+        work.edit("core.py", LONG[3], "def step_3(value): return value")
+        work.call("Write", "written", file_path="/home/me/scratchpad/try.py", content="print(1)")
+        work.fresh(2)
+        work.edit("core.py", LONG[7], "def step_7(value): return 7")
+
+    (told,) = planted(edits).row(tmp_path).compactions
+    assert told.compaction.window.edit_calls == 4
+    (none,) = planted(lambda _: None).row(tmp_path).compactions
+    assert none.compaction.window.edit_calls is None
+
+
+def test_too_little_is_no_verdict(tmp_path: Path) -> None:
+    work = Work()
+    work.fresh(8)
+    work.compacted()
+    work.fresh(4)
+    work.compacted()
+    work.fresh(15)
+    few, alone = work.row(tmp_path).compactions
+    assert few.verdict == "too few calls"
+    assert alone.verdict == "too few to compare with"
+    done = CliRunner().invoke(main, ["postmortem", str(tmp_path)])
+    assert "2 compactions, too few calls and too few to compare with" in done.output
+    (tmp_path / "session.jsonl").unlink()
+    Work().session.write(tmp_path)
+    done = CliRunner().invoke(main, ["postmortem", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "no session that was compacted" in done.output
+
+
+def test_forks_of_a_thread_count_what_they_share_once(tmp_path: Path) -> None:
+    rows = []
+    for n in range(8):
+        work = planted(again)
+        work.session.lines[0]["message"]["content"] += f" {n // 2}"  # two begin alike
+        work.fresh(n % 2)
+        (folder := tmp_path / str(n)).mkdir()
+        rows.append(work.row(folder))
+    means = {mean.measure: mean for mean in over_sessions(rows)}
+    assert means["held"].compactions == 4
+    assert means["held"].after == pytest.approx(sum(map(len, LONG)) / 4, rel=0.02)
+    assert means["held"].control == 0
+    shifted = session_row(planted(again).session.read(tmp_path).fixture, shift=25)
+    assert shifted.compactions[0].compaction.window is not None
+    assert shifted.compactions[0].compaction.window.held == 0
