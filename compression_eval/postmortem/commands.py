@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import click
@@ -17,6 +16,7 @@ from compression_eval.postmortem.sessions import (
     MEASURES,
     SessionRow,
     Told,
+    each_once,
     over_sessions,
     read_sessions,
 )
@@ -75,7 +75,7 @@ def postmortem_command(paths: tuple[str, ...], json_file: Path | None, jobs: int
 def page(rows: Sequence[SessionRow]) -> Iterator[Section]:
     """Yield the parts of the page: sessions, compactions, files, all sessions, and the limits."""
     yield Section("", [[_line(row) for row in rows]])
-    told = [(row, each) for row in rows for each in row.compactions]
+    told = list(each_once(rows))
     told.sort(key=lambda pair: (math.isnan(pair[1].excess), -_known(pair[1].excess)))
     yield Section("Compactions, worst first", [_table(told)])
     for row, each in told:
@@ -120,7 +120,7 @@ def _line(row: SessionRow) -> str:
 
 def _removed(told: Told) -> float:
     before, after = told.compaction.tokens_before, told.compaction.tokens_after
-    return float(before - (after or 0)) if before else 0.0
+    return float(before - after) if before and after else 0.0
 
 
 def _table(told: Sequence[tuple[SessionRow, Told]]) -> Table:
@@ -128,17 +128,15 @@ def _table(told: Sequence[tuple[SessionRow, Told]]) -> Table:
     for row, each in told:
         found, window = each.compaction, each.compaction.window
         sizes = f"{_number(found.tokens_before)} → {_number(found.tokens_after)}"
-        edits = [one.edit_calls for one in found.controls if one.edit_calls is not None]
         rows.append(
             [
                 *(row.name, row.agent, str(found.cut), found.trigger, sizes),
                 *(_number(window.held if window else None), _number(found.usual), each.verdict),
                 "none" if window and window.edit_calls is None else _edit(window),
-                _number(median(edits)) if edits else "-",
             ]
         )
     heads = ["session", "agent", "message", "trigger", "before → after", "fetched again", "usual"]
-    heads += ["verdict", "calls to a new edit", "usual"]
+    heads += ["verdict", "calls to a new edit"]
     return Table(heads, rows, names=2, texts={3, 4, 7})
 
 
@@ -165,7 +163,7 @@ def _means(rows: Sequence[SessionRow]) -> Table:
 
 
 def _flagged(rows: Sequence[SessionRow]) -> list[str]:
-    judged = [each for row in rows for each in row.compactions if each.compaction.told]
+    judged = [each for _, each in each_once(rows) if each.compaction.told]
     flagged = sum(each.verdict == "far above usual" for each in judged)
     above, controls = (sum(row.flagged_controls[part] for row in rows) for part in (0, 1))
     return [

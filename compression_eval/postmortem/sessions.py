@@ -30,7 +30,6 @@ Verdict = Literal["far above usual", "usual", "too few calls", "too few to compa
 MEASURES: dict[str, tuple[str, Callable[[Window], float | None]]] = {
     "held": ("output that the session already held, tokens", lambda window: window.held),
     "shown_again": ("file text shown again, tokens", lambda window: window.shown_again),
-    "edit_tokens": ("tokens to the first new edit", lambda window: window.edit_tokens),
 }
 """What is measured in a window: its name for people, and how it is read."""
 
@@ -66,7 +65,7 @@ class SessionRow:
     calls: int
     compactions: Sequence[Told] = field(default_factory=list)
     flagged_controls: tuple[int, int] = (0, 0)
-    """Control windows far above the usual by the same rule, of all."""
+    """Control windows far above the usual of the others by the same rule, of all."""
 
 
 def session_row(fixture: Fixture, place: str = "", *, shift: int = 0) -> SessionRow:
@@ -93,7 +92,10 @@ def session_row(fixture: Fixture, place: str = "", *, shift: int = 0) -> Session
         thread=digest("\0".join(opening)),
         calls=session.calls,
         compactions=told,
-        flagged_controls=(sum(map(flagged, usual)), len(usual)),
+        flagged_controls=(
+            sum(_far_above(usual[:at] + usual[at + 1 :])(held) for at, held in enumerate(usual)),
+            len(usual),
+        ),
     )
 
 
@@ -105,7 +107,7 @@ def _far_above(usual: Sequence[float]) -> Callable[[float], bool]:
     """Return the rule for what is far above a session's usual."""
     if len(usual) < MIN_CONTROLS:
         return lambda _: False
-    limit = max(quantiles(usual, n=10)[_DECILE - 1], median(usual) + MIN_EXCESS)
+    limit = max(quantiles(usual, n=10, method="inclusive")[_DECILE - 1], median(usual) + MIN_EXCESS)
     return lambda held: held > limit
 
 
@@ -150,9 +152,19 @@ def _rows(item: Input, *, shift: int) -> tuple[list[SessionRow], list[str]]:
     for fixture, reason in conversations_in(item, ImportOptions()):
         if fixture is None:
             failures.append(reason)
-        elif fixture.recorded_compactions:
+        elif any(each.kind != "clear" for each in fixture.recorded_compactions):
             rows.append(session_row(fixture, item.place, shift=shift))
     return rows, failures
+
+
+def each_once(rows: Iterable[SessionRow]) -> Iterator[tuple[SessionRow, Told]]:
+    """Yield the compactions of some sessions; one that forks of a thread share comes once."""
+    seen: set[str] = set()
+    for row in rows:
+        for told in row.compactions:
+            if told.known_by not in seen:
+                seen.add(told.known_by)
+                yield row, told
 
 
 @dataclass(frozen=True)
@@ -180,15 +192,14 @@ MIN_THREADS = 6
 
 def over_sessions(rows: Iterable[SessionRow]) -> list[Mean]:
     """Return the means of each measure over the compactions of some sessions."""
-    threads: dict[str, dict[str, Compaction]] = defaultdict(dict)
-    for row in rows:
-        for told in row.compactions:
-            if told.compaction.told:
-                threads[row.thread].setdefault(told.known_by, told.compaction)
+    threads: dict[str, list[Compaction]] = defaultdict(list)
+    for row, told in each_once(rows):
+        if told.compaction.told:
+            threads[row.thread].append(told.compaction)
     found: list[Mean] = []
     for measure, (_, value) in MEASURES.items():
         pairs = [
-            [pair for each in compactions.values() if (pair := _pair(each, value))]
+            [pair for each in compactions if (pair := _pair(each, value))]
             for compactions in threads.values()
         ]
         pairs = [own for own in pairs if own]

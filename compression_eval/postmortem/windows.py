@@ -67,7 +67,7 @@ class Reread:
     calls_ago: int
     """Calls since the last time that the file was shown or written."""
     edits: int
-    """Edits of the agent to it since the last compaction before the window's."""
+    """Edits of the agent to it before the window."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Window:
     held: float
     """Tokens of result lines that the session held before."""
     shown_again: float
-    """Of these, file text by the rule for re-reads."""
+    """Tokens of file text that was shown again, by the rule for re-reads."""
     rereads: Sequence[Reread] = ()
     edit_calls: int | None = None
     """Calls up to the first new edit; None if there was none in reach."""
@@ -154,7 +154,9 @@ class Session:
     def _note(self) -> None:
         for number, step in enumerate(self._steps):
             written = list(_written(step.call))
-            for line in (*step.shown, *_lines([*written, *step.said], _MIN_LINE)):
+            for line in _lines(step.said, _MIN_LINE):  # said before this call was made
+                self._first.setdefault(_key(line), max(0, number - 1))
+            for line in (*step.shown, *_lines(written, _MIN_LINE)):
                 self._first.setdefault(_key(line), number)
             for path in (*step.reads, *step.writes):
                 own = self._known[path]
@@ -186,7 +188,7 @@ class Session:
         Args:
             shift: Calls by which every compaction is moved, to see what comes of none.
         """
-        starts = [max(0, start + shift) for _, start in self.boundaries]
+        starts = [min(max(0, start + shift), len(self._steps)) for _, start in self.boundaries]
         for index, (place, _) in enumerate(self.boundaries):
             recorded = self.fixture.recorded_compactions[place]
             start = starts[index]
@@ -214,7 +216,13 @@ class Session:
 
     def _places(self, low: int, high: int, *, opens: bool) -> list[int]:
         """Return the first calls of control windows, evenly spread and apart from each other."""
-        fit = [at for at in range(low, high + 1) if self._steps[at].opens == opens]
+        real = [start for _, start in self.boundaries]  # others than the given ones if shifted
+        fit = [
+            at
+            for at in range(max(0, low), min(high, len(self._steps) - WINDOW) + 1)
+            if self._steps[at].opens == opens
+            and not any(-2 * WINDOW < at - start < 2 * WINDOW for start in real)
+        ]
         apart: list[int] = []
         for at in fit:
             if not apart or at - apart[-1] >= WINDOW:
