@@ -39,10 +39,12 @@ from compression_eval.analysis.statistics.intervals import (
     paired_difference,
 )
 from compression_eval.analysis.statistics.significance import holm
+from compression_eval.compressors.names import calls_model
 from compression_eval.errors import DataError
 from compression_eval.fixtures.digests import digest
 from compression_eval.grading.rubric import KNOWLEDGE
 from compression_eval.resumption.scoring import MARK, Outcome
+from compression_eval.text.printable import MAX_CELL, printable
 from compression_eval.text.tables import Section, Table
 
 if TYPE_CHECKING:
@@ -164,16 +166,13 @@ class _Told:
         self.sizes.add(size)
         own = self.facts.setdefault(probe, {name: [] for name in OF_FACTS})
         own["knowledge"].append(knowledge)
-        for fact in facts:
-            words = {
-                "in_state": fact["in_state"],
-                "in_state_read": _is_not(fact["in_state_read"], "absent"),
-                "answered": _is(fact["in_answer_read"], "stated"),
-            }
-            if words["answered"] is None:
-                words["answered"] = fact["in_answer"]
-            for name, word in words.items():
-                own[name] += [] if word is None else [float(word)]
+        read = {
+            "in_state": [fact["in_state"] for fact in facts],
+            "in_state_read": [_is_not(fact["in_state_read"], "absent") for fact in facts],
+            "answered": [_answered(fact) for fact in facts],
+        }
+        for name, words in read.items():
+            own[name] += [] if None in words or not words else [float(all(words))]
 
     def of(self, probe: str) -> dict[str, float]:
         """Return the means of what is known of a probe."""
@@ -188,8 +187,10 @@ class _Told:
         }
 
 
-def _is(word: str | None, expected: str) -> bool | None:
-    return None if word is None else word == expected
+def _answered(fact: Mapping[str, Any]) -> bool | None:
+    word: str | None = fact["in_answer_read"]
+    looked_up: bool | None = fact["in_answer"]
+    return looked_up if word is None else word == "stated"
 
 
 def _is_not(word: str | None, expected: str) -> bool | None:
@@ -211,10 +212,13 @@ _Place = tuple[str, str, int]
 
 
 def _place(log: Log, fixture: Any, cut: Any) -> _Place:
-    """Return the arm, whichever model goes on or answers, with the conversation and its cut."""
+    """Return the arm with the conversation and its cut: one arm, whoever goes on or answers."""
     described = (log.header.eval.metadata or {}).get("compressor") or {}
     cycles = (log.header.eval.task_args or {}).get("cycles") or 1
-    arm = [described.get("name"), described.get("arguments"), cycles]
+    name = str(described.get("name"))
+    made_by = log.models("compressor") if calls_model(name) else []
+    in_run = (log.header.eval.task_args or {}).get("in_run") or False
+    arm = [name, described.get("arguments"), cycles, made_by, in_run]
     return digest(json.dumps(arm, sort_keys=True)), str(fixture), int(cut or 0)
 
 
@@ -238,7 +242,8 @@ def _work(log: Log, arm: str, sample: EvalSample, score: Score, told: _Told | No
     value: Mapping[str, Any] = score.value if isinstance(score.value, dict) else {}
     metadata = sample.metadata or {}
     constraints = [
-        {**each, **{k: v for k, v in known.items() if not math.isnan(v)}}
+        # Of the state that it went on from, its own look-up counts.
+        {**{k: v for k, v in known.items() if not math.isnan(v)}, **each}
         for each in (score.metadata or {}).get("constraints", [])
         for known in [told.of(str(each["probe"])) if told else {}]
     ]
@@ -363,7 +368,7 @@ def sections(found: Joined) -> Iterator[Section]:
     kinds = sorted({work.message for work in works})
     for kind in kinds:
         own = [work for work in works if work.message == kind]
-        title = _MESSAGES.get(kind, kind)
+        title = _MESSAGES.get(kind, printable(kind, MAX_CELL))
         yield Section(f"Is a fact that is lost broken? ({title})", [_lost(own)])
         yield Section(f"Does its probe tell which is kept? ({title})", [_told_apart(own)])
         yield Section(f"Does a better state do better work on a task? ({title})", [_states(own)])
@@ -406,7 +411,8 @@ def _facts(works: Sequence[Work], name: str) -> list[tuple[str, float, Outcome]]
 def _lost(works: Sequence[Work]) -> Table:
     rows = []
     for name in ("in_state", "in_state_read"):
-        known = _facts(works, name)
+        if not (known := _facts(works, name)):
+            continue
         for word, present in (("yes", True), ("no", False)):
             outcomes = Counter(each for _, value, each in known if (value >= 0.5) == present)
             total = outcomes.total()
@@ -423,9 +429,10 @@ def _lost(works: Sequence[Work]) -> Table:
 def _told_apart(works: Sequence[Work]) -> Table:
     rows = []
     for name, title in OF_FACTS.items():
-        known = [each for each in _facts(works, name) if each[2] != "asked"]
+        if not (known := [each for each in _facts(works, name) if each[2] != "asked"]):
+            continue
         clusters = _pairs_by_task([(task, v, float(each == "kept")) for task, v, each in known])
-        area = _area(clusters) if known else math.nan
+        area = _area(clusters)
         outcomes = Counter(each for *_, each in known)
         counts = [str(outcomes["kept"]), str(outcomes["broken"])]
         rows.append([title, *counts, _shown(area), _limits(over_tasks(clusters, _area))])
@@ -440,12 +447,16 @@ def _states(works: Sequence[Work]) -> Table:
     }
     for name, title in OF_STATES.items():
         for outcome, value in outcomes.items():
-            known = [
-                (work.task, work.told[name], value(work))
-                for work in works
-                if name in work.told and not math.isnan(value(work))
+            tried: dict[tuple[str, str], list[Work]] = defaultdict(list)
+            for work in works:
+                if name in work.told and not math.isnan(value(work)):
+                    tried[work.task, work.arm].append(work)
+            known = [  # tries with one arm are not independent of each other
+                (task, _mean([each.told[name] for each in own]), _mean(list(map(value, own))))
+                for (task, _), own in tried.items()
             ]
-            several = [task for task in _pairs_by_task(known) if len(task) > 1]
+            if not (several := [task for task in _pairs_by_task(known) if len(task) > 1]):
+                continue
             tasks = [_centred(task) for task in several]
             found = _correlation(tasks)
             p_value = math.nan if math.isnan(found) else _by_chance(tasks)
@@ -455,7 +466,7 @@ def _states(works: Sequence[Work]) -> Table:
                     *(_shown(found), _limits(over_tasks(tasks, _correlation)), _shown(p_value, 3)),
                 ]
             )
-    heads = ["by", "outcome", "tasks", "works", "correlation", "95 %", "p"]
+    heads = ["by", "outcome", "tasks", "arms in them", "correlation", "95 %", "p"]
     return Table(heads, rows, names=2)
 
 

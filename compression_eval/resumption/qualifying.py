@@ -7,9 +7,10 @@ verdict is written beside the tasks.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
@@ -27,10 +28,17 @@ from compression_eval.fixtures.models import parsed_yaml
 from compression_eval.fixtures.writing import write_whole
 from compression_eval.resumption.scoring import MARK
 from compression_eval.terminal import CleanCommand, examples
+from compression_eval.text.printable import MAX_CELL, printable
 
-_NOT_HELD: Mapping[str, Sequence[str]] = {"full": ("broken", "asked"), "none": ("broken",)}
-"""By strategy, the outcomes of a constraint that are listed: with the history nothing may be asked
-for, and without it only what is broken shows that memory decides."""
+MAX_LINE = 500
+"""Characters of a verdict that are shown."""
+
+_LISTED: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "full": lambda constraint: constraint["outcome"] != "kept",
+    "none": lambda constraint: not constraint["passed"],
+}
+"""By strategy, which constraints of a try are listed: with the history nothing may be asked for,
+and without it whoever asks, gets no answer and goes wrong has needed it as well."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,7 @@ class _Try:
     digest: str
     compressor: str
     model: str
+    uuid: str
     listed: list[str]
 
 
@@ -61,13 +70,14 @@ def qualify_command(logs: tuple[str, ...], tasks: Path) -> None:
 
     LOG is a log of the task resumption, or a folder of logs, with -T compressor=full or
     compressor=none. A task qualifies if at least two tries with the whole history keep every
-    constraint, and every one of at least two with nothing breaks some. A verdict is about a task as
-    it was tried, and no longer counts when the task changes. Exits with 1 if one does not qualify.
+    constraint, and every one of at least two with nothing goes against some. Tries that were
+    recorded before count too, as long as the task is the same. Exits with 1 if one does not
+    qualify.
     """
-    tries: dict[tuple[str, str], list[_Try]] = defaultdict(list)
-    for log in _logs(logs):
+    tries: dict[str, list[_Try]] = defaultdict(list)
+    for log in sorted(_logs(logs), key=lambda log: log.eval.created):
         for each in _tries(log):
-            tries[each.task, each.digest].append(each)
+            tries[each.task].append(each)
     if not tries:
         raise DataError(f"{', '.join(logs)}: no log of the task resumption with full or none")
     failed = False
@@ -76,11 +86,13 @@ def qualify_command(logs: tuple[str, ...], tasks: Path) -> None:
         file = verdicts_file(path)
         verdicts = dict(_known(file))
         names = {f"{loaded.fixture}/{task.id}": task.id for task in loaded.tasks}
-        for (name, digest), made in tries.items():  # what was tried last stays
-            if name in names:
-                verdicts[names[name]] = _verdict(made, digest)
-                click.echo(f"{name}: {_said(verdicts[names[name]])}")
-                failed = failed or not verdicts[names[name]].qualified
+        for name in names.keys() & tries.keys():
+            made = tries[name]
+            newest = [each for each in made if each.digest == made[-1].digest]
+            found = _verdict(newest, made[-1].digest, verdicts.get(names[name]))
+            verdicts[names[name]] = found
+            click.echo(f"{printable(name, MAX_CELL)}: {printable(_said(found), MAX_LINE)}")
+            failed = failed or not found.qualified
         if verdicts:
             content = TaskVerdicts(verdicts=dict(sorted(verdicts.items())))
             write_whole(file, content.model_dump_json(indent=2) + "\n")
@@ -105,25 +117,31 @@ def _tries(log: EvalLog) -> Iterator[_Try]:
     for sample in log.samples or []:
         score = (sample.scores or {}).get("finishing")
         constraints = (score.metadata or {}).get("constraints") if score else None
-        if constraints and compressor in _NOT_HELD:
-            listed = [
-                str(each["probe"])
-                for each in constraints
-                if each["outcome"] in _NOT_HELD[compressor]
-            ]
+        written = (sample.metadata or {}).get("message") == "written"  # others nobody chose
+        if written and constraints and compressor in _LISTED:
+            listed = [str(each["probe"]) for each in constraints if _LISTED[compressor](each)]
             digest = str((sample.metadata or {}).get("task_digest"))
-            yield _Try(str(sample.id), digest, compressor, log.eval.model, listed)
+            yield _Try(str(sample.id), digest, compressor, log.eval.model, str(sample.uuid), listed)
 
 
 def _known(file: Path) -> Mapping[str, TaskVerdict]:
     return parsed(file.read_bytes(), str(file), TaskVerdicts).verdicts if file.is_file() else {}
 
 
-def _verdict(tries: Sequence[_Try], digest: str) -> TaskVerdict:
+def _verdict(tries: Sequence[_Try], digest: str, before: TaskVerdict | None) -> TaskVerdict:
+    """Return the verdict by some tries and, if the task is still the same, those known before."""
+    same = before if before and before.digest == digest else None
+    models = {*(same.model.split(", ") if same else ()), *(each.model for each in tries)}
     return TaskVerdict(
-        model=", ".join(sorted({each.model for each in tries})),
-        full=[each.listed for each in tries if each.compressor == "full"],
-        none=[each.listed for each in tries if each.compressor == "none"],
+        model=", ".join(sorted(models)),
+        full={
+            **(same.full if same else {}),
+            **{each.uuid: each.listed for each in tries if each.compressor == "full"},
+        },
+        none={
+            **(same.none if same else {}),
+            **{each.uuid: each.listed for each in tries if each.compressor == "none"},
+        },
         digest=digest,
     )
 
@@ -134,8 +152,8 @@ def _said(verdict: TaskVerdict) -> str:
         for name, runs in (("full", verdict.full), ("none", verdict.none))
         if len(runs) < MIN_TRIES
     ]
-    lost = sorted({each for run in verdict.full for each in run})
+    lost = sorted({each for run in verdict.full.values() for each in run})
     wrong = [f"not kept with the whole history: {', '.join(lost)}"] if lost else []
-    if not all(verdict.none):
+    if not all(verdict.none.values()):
         wrong.append("all kept with nothing")
     return "qualified" if verdict.qualified else "not qualified: " + "; ".join([*lacking, *wrong])

@@ -204,7 +204,8 @@ def finishing() -> Scorer:
 
     ``solved`` is 1 if every check passes and no constraint is broken, ``finished`` the share of
     the checks that pass (0 to 1), ``constraints_broken`` and ``constraints_asked`` are counts: one
-    that the agent asked the user for is not broken. ``tokens_used`` are those of all
+    that the agent asked the user for is not broken, though the task is not solved if its check
+    fails. ``tokens_used`` are those of all
     calls from the state on, ``turns`` the agent's replies. ``files_read_again``,
     ``commands_run_again`` and ``questions`` are counts by the rules above.
     """
@@ -238,7 +239,12 @@ def finishing() -> Scorer:
             explanation=_explanation([*checks, *rules], outcomes, files, commands),
             metadata={
                 "constraints": [
-                    {"probe": rule.probe, "kind": rule.kind, "outcome": outcome}
+                    {
+                        "probe": rule.probe,
+                        "kind": rule.kind,
+                        "outcome": outcome,
+                        "passed": not rule.failure,
+                    }
                     | ({} if rule.in_state is None else {"in_state": rule.in_state})
                     for rule, outcome in zip(rules, outcomes, strict=True)
                 ],

@@ -71,7 +71,8 @@ def test_area_and_correlation_are_those_of_scipy() -> None:
     rows = table(works, "Does its probe tell")
     assert rows[-1][3] == f"{expected / len(kept_levels) / len(broken_levels):.2f}"
     one_task = [
-        work(0, w.constraints[0]["outcome"], True, w.told["state_knowledge"]) for w in works
+        work(0, w.constraints[0]["outcome"], True, w.told["state_knowledge"], arm=str(number))
+        for number, w in enumerate(works)
     ]
     (row,) = [r for r in table(one_task, "Does a better") if r[0].startswith("knowledge")][:1]
     found = spearmanr([w.told["state_knowledge"] for w in works], [w.solved for w in works])
@@ -80,6 +81,19 @@ def test_area_and_correlation_are_those_of_scipy() -> None:
     assert float(row[6]) == pytest.approx(found.pvalue, abs=0.02)
     rows = table(works, "Arms")
     assert [row[0] for row in rows] == ["full", "tail", "none"]
+
+
+def test_tries_with_one_arm_are_no_evidence_of_their_own() -> None:
+    works = [
+        work(number, "kept" if arm == number % 2 else "broken", arm == 1, arm, arm=str(arm))
+        for number in range(8)
+        for arm in (0, 1)
+        for _ in range(5)
+    ]
+    for row in table(works, "Does a better"):
+        assert row[2:4] == ["8", "16"]
+        assert row[4] == "0.00"
+        assert float(row[6]) > 0.9
 
 
 def test_better_states_of_other_tasks_are_no_correlation_within_tasks() -> None:

@@ -130,6 +130,7 @@ def test_a_log_says_which_constraint_the_state_had_lost(fixture: Path, tmp_path:
                 "probe": "off-limits",
                 "kind": "rule",
                 "outcome": "kept",
+                "passed": True,
                 "in_state": compressor == "full",
             }
         ]
