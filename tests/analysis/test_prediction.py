@@ -135,3 +135,19 @@ def test_the_logs_of_both_tasks_are_joined_by_arm_cut_and_probe(
     done = CliRunner().invoke(main, ["predict", str(answers)])
     assert done.exit_code == 1
     assert "no log of the task resumption" in done.output
+
+
+@pytest.mark.slow
+def test_the_table_of_the_findings_is_that_of_its_logs() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    found = joined([str(docs / "findings" / "work")])
+    page = (docs / "findings.md").read_text(encoding="utf-8")
+    for arm in ("full", "none"):
+        works = [each for each in found.works if each.arm == arm]
+        outcomes = [fact["outcome"] for each in works for fact in each.constraints]
+        solved = sum(each.solved for each in works) / len(works)
+        turns = sum(each.costs["turns"] for each in works) / len(works)
+        row = [f"{len(works)}", f"{solved:.2f}", f"{outcomes.count('kept')} of {len(outcomes)}"]
+        row += [str(outcomes.count(each)) for each in ("broken", "asked")] + [f"{turns:.0f}"]
+        assert f"| `{arm}` | {' | '.join(row)} |" in page
+    assert sum(found.unscored.values()) == 1
