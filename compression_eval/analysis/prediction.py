@@ -138,7 +138,7 @@ def joined(paths: Sequence[str]) -> Joined:
     works: list[Work] = []
     unscored: Counter[str] = Counter()
     other_states = 0
-    for log, arm in zip(resumed, strategy_names(resumed), strict=True):
+    for log, arm in zip(resumed, _arm_names(resumed), strict=True):
         for sample in log.samples():
             score = (sample.scores or {}).get("finishing")
             if score is None or not isinstance(score.value, dict):
@@ -166,13 +166,14 @@ class _Told:
         self.sizes.add(size)
         own = self.facts.setdefault(probe, {name: [] for name in OF_FACTS})
         own["knowledge"].append(knowledge)
+        words: list[str | None] = [fact["in_state_read"] for fact in facts]
         read = {
             "in_state": [fact["in_state"] for fact in facts],
-            "in_state_read": [_is_not(fact["in_state_read"], "absent") for fact in facts],
+            "in_state_read": [None if word is None else word != "absent" for word in words],
             "answered": [_answered(fact) for fact in facts],
         }
-        for name, words in read.items():
-            own[name] += [] if None in words or not words else [float(all(words))]
+        for name, found in read.items():
+            own[name] += [] if None in found or not found else [float(all(found))]
 
     def of(self, probe: str) -> dict[str, float]:
         """Return the means of what is known of a probe."""
@@ -193,10 +194,6 @@ def _answered(fact: Mapping[str, Any]) -> bool | None:
     return looked_up if word is None else word == "stated"
 
 
-def _is_not(word: str | None, expected: str) -> bool | None:
-    return None if word is None else word != expected
-
-
 def _mean(values: Sequence[float]) -> float:
     known = [value for value in values if not math.isnan(value)]
     return sum(known) / len(known) if known else math.nan
@@ -215,11 +212,28 @@ def _place(log: Log, fixture: Any, cut: Any) -> _Place:
     """Return the arm with the conversation and its cut: one arm, whoever goes on or answers."""
     described = (log.header.eval.metadata or {}).get("compressor") or {}
     cycles = (log.header.eval.task_args or {}).get("cycles") or 1
-    name = str(described.get("name"))
-    made_by = log.models("compressor") if calls_model(name) else []
-    in_run = (log.header.eval.task_args or {}).get("in_run") or False
-    arm = [name, described.get("arguments"), cycles, made_by, in_run]
+    arm = [described.get("name"), described.get("arguments"), cycles, *_made(log)]
     return digest(json.dumps(arm, sort_keys=True)), str(fixture), int(cut or 0)
+
+
+def _made(log: Log) -> tuple[str, str]:
+    """Return who compressed, where a model does, and when it is compressed on the way."""
+    made_by = ", ".join(log.models("compressor")) if calls_model(log.compressor) else ""
+    return made_by, str((log.header.eval.task_args or {}).get("in_run") or "")
+
+
+def _arm_names(logs: Sequence[Log]) -> list[str]:
+    """Return the arms of logs: strategies, with what else made their states where that differs."""
+    names = strategy_names(logs)
+    made: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for name, log in zip(names, logs, strict=True):
+        made[name].add(_made(log))
+    return [
+        f"{name} [{' '.join(filter(None, (made_by, in_run and f'in_run={in_run}')))}]"
+        if len(made[name]) > 1
+        else name
+        for name, (made_by, in_run) in zip(names, map(_made, logs), strict=True)
+    ]
 
 
 def _told(logs: Sequence[Log]) -> dict[_Place, _Told]:

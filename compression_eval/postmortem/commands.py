@@ -76,7 +76,7 @@ def page(rows: Sequence[SessionRow]) -> Iterator[Section]:
     """Yield the parts of the page: sessions, compactions, files, all sessions, and the limits."""
     yield Section("", [[_line(row) for row in rows]])
     told = list(each_once(rows))
-    told.sort(key=lambda pair: (math.isnan(pair[1].excess), -_known(pair[1].excess)))
+    told.sort(key=lambda pair: (math.isnan(pair[1].excess), -pair[1].excess))
     yield Section("Compactions, worst first", [_table(told)])
     for row, each in told:
         window = each.compaction.window
@@ -90,10 +90,6 @@ def page(rows: Sequence[SessionRow]) -> Iterator[Section]:
     if len(rows) > 1:
         yield Section("All sessions", [_means(rows), _flagged(rows)])
     yield Section("What a recording cannot show", [LIMITS])
-
-
-def _known(value: float) -> float:
-    return 0.0 if math.isnan(value) else value
 
 
 def _number(value: float | None) -> str:
@@ -127,21 +123,20 @@ def _table(told: Sequence[tuple[SessionRow, Told]]) -> Table:
     rows = []
     for row, each in told:
         found, window = each.compaction, each.compaction.window
+        edit = "none" if window and window.edit_calls is None else "-"
+        if window and window.edit_calls is not None:
+            edit = str(window.edit_calls)
         sizes = f"{_number(found.tokens_before)} → {_number(found.tokens_after)}"
         rows.append(
             [
                 *(row.name, row.agent, str(found.cut), found.trigger, sizes),
                 *(_number(window.held if window else None), _number(found.usual), each.verdict),
-                "none" if window and window.edit_calls is None else _edit(window),
+                edit,
             ]
         )
     heads = ["session", "agent", "message", "trigger", "before → after", "fetched again", "usual"]
     heads += ["verdict", "calls to a new edit"]
     return Table(heads, rows, names=2, texts={3, 4, 7})
-
-
-def _edit(window: Any) -> str:
-    return _number(window.edit_calls if window else None)
 
 
 def _means(rows: Sequence[SessionRow]) -> Table:

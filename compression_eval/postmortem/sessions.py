@@ -27,7 +27,7 @@ _DRAWS = 4_000
 
 Verdict = Literal["far above usual", "usual", "too few calls", "too few to compare with"]
 
-MEASURES: dict[str, tuple[str, Callable[[Window], float | None]]] = {
+MEASURES: dict[str, tuple[str, Callable[[Window], float]]] = {
     "held": ("output that the session already held, tokens", lambda window: window.held),
     "shown_again": ("file text shown again, tokens", lambda window: window.shown_again),
 }
@@ -192,45 +192,31 @@ MIN_THREADS = 6
 
 def over_sessions(rows: Iterable[SessionRow]) -> list[Mean]:
     """Return the means of each measure over the compactions of some sessions."""
-    threads: dict[str, list[Compaction]] = defaultdict(list)
-    for row, told in each_once(rows):
-        if told.compaction.told:
-            threads[row.thread].append(told.compaction)
+    threads: dict[str, list[tuple[Window, Sequence[Window]]]] = defaultdict(list)
+    for row, each in each_once(rows):
+        if each.compaction.told and each.compaction.window:
+            threads[row.thread].append((each.compaction.window, each.compaction.controls))
     found: list[Mean] = []
-    for measure, (_, value) in MEASURES.items():
+    for measure, (_, value) in MEASURES.items() if threads else ():
         pairs = [
-            [pair for each in compactions if (pair := _pair(each, value))]
-            for compactions in threads.values()
+            [(value(window), fmean(map(value, controls))) for window, controls in own]
+            for own in threads.values()
         ]
-        pairs = [own for own in pairs if own]
-        if not pairs:
-            continue
-        after = [pair[0] for own in pairs for pair in own]
-        control = [pair[1] for own in pairs for pair in own]
+        after, control = zip(*(pair for own in pairs for pair in own), strict=True)
         low, high = _limits([[one - other for one, other in own] for own in pairs])
         found.append(
             Mean(
-                measure,
-                fmean(after),
-                median(after),
-                fmean(control),
-                median(control),
-                len(after),
-                low,
-                high,
+                measure=measure,
+                after=fmean(after),
+                median_after=median(after),
+                control=fmean(control),
+                median_control=median(control),
+                compactions=len(after),
+                low=low,
+                high=high,
             )
         )
     return found
-
-
-def _pair(
-    compaction: Compaction, value: Callable[[Window], float | None]
-) -> tuple[float, float] | None:
-    after = value(compaction.window) if compaction.window else None
-    control = [each for window in compaction.controls if (each := value(window)) is not None]
-    if after is None or len(control) < MIN_CONTROLS:
-        return None
-    return after, fmean(control)
 
 
 def _limits(threads: Sequence[Sequence[float]]) -> tuple[float, float]:

@@ -83,8 +83,6 @@ class Window:
     rereads: Sequence[Reread] = ()
     edit_calls: int | None = None
     """Calls up to the first new edit; None if there was none in reach."""
-    edit_tokens: float | None = None
-    """Tokens of results and of what the agent wrote up to it."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +119,6 @@ class _Step:
     call: Call
     shown: list[str]
     """Distinct lines of its result."""
-    tokens: float
-    """Of its result, its arguments and the text before it."""
     opens: bool
     """Whether a message of the user came since the call before it."""
     said: list[str]
@@ -235,14 +231,13 @@ class Session:
         lines = {line for step in steps for line in step.shown if len(line) >= _MIN_LINE}
         held = sum(len(line) for line in lines if self._first[_key(line)] < start)
         rereads = list(self._rereads(start))
-        calls, tokens = self._to_edit(start, end)
+        reach = range(start, min(end, start + MAX_TO_EDIT))
         return Window(
-            start,
-            held / CHARACTERS,
-            sum(each.tokens for each in rereads),
-            rereads,
-            calls,
-            tokens,
+            start=start,
+            held=held / CHARACTERS,
+            shown_again=sum(each.tokens for each in rereads),
+            rereads=rereads,
+            edit_calls=next((at - start for at in reach if self._steps[at].edit), None),
         )
 
     def _rereads(self, start: int) -> Iterator[Reread]:
@@ -276,14 +271,6 @@ class Session:
                 calls_ago=number - earlier[-1] if earlier else 0,
                 edits=sum(at < start for at in self._edits.get(path, ())),
             )
-
-    def _to_edit(self, start: int, end: int) -> tuple[int | None, float | None]:
-        tokens = 0.0
-        for number in range(start, min(end, start + MAX_TO_EDIT)):
-            if self._steps[number].edit:
-                return number - start, tokens
-            tokens += self._steps[number].tokens
-        return None, None
 
 
 def _key(line: str) -> int:
@@ -333,12 +320,10 @@ def _steps(fixture: Fixture) -> list[_Step]:
         between = fixture.messages[place : call.message + 1]
         place = max(place, call.message + 1)
         said = [message.text for message in between if message.role == "assistant"]
-        texts = [call.result or "", *_written(call), *said]
         steps.append(
             _Step(
                 call=call,
                 shown=_lines([call.result or ""], _MIN_FILE_LINE),
-                tokens=sum(map(len, texts)) / CHARACTERS,
                 opens=any(message.typed.strip() for message in between),
                 said=said,
                 reads=reads[number],

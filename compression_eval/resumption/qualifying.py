@@ -30,7 +30,7 @@ from compression_eval.resumption.scoring import MARK
 from compression_eval.terminal import CleanCommand, examples
 from compression_eval.text.printable import MAX_CELL, printable
 
-MAX_LINE = 500
+_MAX_LINE = 500
 """Characters of a verdict that are shown."""
 
 _LISTED: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
@@ -80,22 +80,24 @@ def qualify_command(logs: tuple[str, ...], tasks: Path) -> None:
             tries[each.task].append(each)
     if not tries:
         raise DataError(f"{', '.join(logs)}: no log of the task resumption with full or none")
-    failed = False
+    failed, known = False, len(tries)
     for path in sorted(tasks.glob("*.yaml")):
         loaded = parsed_yaml(path, Continuations)
         file = verdicts_file(path)
-        verdicts = dict(_known(file))
         names = {f"{loaded.fixture}/{task.id}": task.id for task in loaded.tasks}
-        for name in names.keys() & tries.keys():
-            made = tries[name]
+        verdicts = {name: own for name, own in _known(file).items() if name in names.values()}
+        for name in filter(tries.__contains__, names):
+            made = tries.pop(name)
             newest = [each for each in made if each.digest == made[-1].digest]
             found = _verdict(newest, made[-1].digest, verdicts.get(names[name]))
             verdicts[names[name]] = found
-            click.echo(f"{printable(name, MAX_CELL)}: {printable(_said(found), MAX_LINE)}")
+            click.echo(f"{printable(name, MAX_CELL)}: {printable(_said(found), _MAX_LINE)}")
             failed = failed or not found.qualified
         if verdicts:
             content = TaskVerdicts(verdicts=dict(sorted(verdicts.items())))
             write_whole(file, content.model_dump_json(indent=2) + "\n")
+    if len(tries) == known:
+        raise DataError(f"--tasks: {tasks} has none of the {known} tasks that the logs are of")
     if failed:
         raise click.exceptions.Exit(1)
 

@@ -205,9 +205,8 @@ def finishing() -> Scorer:
     ``solved`` is 1 if every check passes and no constraint is broken, ``finished`` the share of
     the checks that pass (0 to 1), ``constraints_broken`` and ``constraints_asked`` are counts: one
     that the agent asked the user for is not broken, though the task is not solved if its check
-    fails. ``tokens_used`` are those of all
-    calls from the state on, ``turns`` the agent's replies. ``files_read_again``,
-    ``commands_run_again`` and ``questions`` are counts by the rules above.
+    fails. ``tokens_used`` are those of all calls from the state on, ``turns`` the agent's replies.
+    ``files_read_again``, ``commands_run_again`` and ``questions`` are counts by the rules above.
     """
 
     async def score(sample: Recorded, state: TaskState) -> Score:

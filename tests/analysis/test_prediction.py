@@ -128,6 +128,23 @@ def test_the_logs_of_both_tasks_are_joined_by_arm_cut_and_probe(
     assert (broken["probe"], broken["outcome"], broken["in_state"]) == (probe, "broken", 0)
     assert "knowledge" in kept
     assert by_arm["full"].told["own_facts"] > by_arm["none"].told["own_facts"]
+    for name in ("agent-a", "agent-b"):  # of a strategy that calls a model, two arms
+        worker = agent(WORKS, says("Done."))
+        roles = {"compressor": f"scripted/{name}"}
+        scripted.SCRIPTS[name] = scripted.SCRIPTS[scripted.COMPRESSES]
+        resumed(
+            fixture,
+            worker,
+            tmp_path / "two",
+            compressor="anchored",
+            compressor_args=small.BUDGETS,
+            more={"model_roles": roles}.items(),
+        )
+    two = joined([str(tmp_path / "two")])
+    assert [each.arm for each in two.works] == [
+        "anchored [scripted/agent-a]",
+        "anchored [scripted/agent-b]",
+    ]
     done = CliRunner().invoke(main, ["predict", str(tmp_path / "logs")])
     assert done.exit_code == 0, done.output
     assert "2 pieces of work on 1 tasks of 1 conversations, 2 constraints" in done.output

@@ -488,6 +488,11 @@ def test_a_task_qualifies_by_tries_with_the_whole_history_and_with_none(tmp_path
     assert "all kept with nothing" in qualify()[1]
     tried("full", calls("ask_user", question="Is vendor/ mine?"), WORKS)
     assert "not kept with the whole history: off-limits" in qualify()[1]
+    (other := tmp_path / "other").mkdir()
+    given = ["continuations", "qualify", str(logs), "--tasks", str(other)]
+    done = CliRunner().invoke(main, given)
+    assert done.exit_code == 1
+    assert "has none of the 1 tasks" in done.output
     changed = copy.deepcopy(TASKS)
     changed["tasks"][0]["message"] = "Call the store sessions-b."
     write(tmp_path, changed)
