@@ -268,8 +268,8 @@ class _Context:
         """Gets the messages and the compactions."""
         self._messages: list[Draft] = []
         self._partial = partial
-        """Whether the file begins in the middle: then what a compaction left is not recorded, for
-        it holds more than the history does."""
+        """Whether the file begins in the middle: then of a compaction only its place is recorded,
+        for what it left holds more than the history does."""
         self._begun = False
         """Whether the user has said anything, or the model in a file that is whole."""
         self._compactions: list[Compaction] = []
@@ -418,11 +418,14 @@ class _Context:
             )
             if self._compactions:
                 caveat(
-                    f"{len(self._compactions)} compactions were left out: what the agent went on "
+                    f"{len(self._compactions)} compactions have no state: what the agent went on "
                     "with holds history that is not in the file"
                 )
-            return
+            for compaction in self._compactions:
+                compaction.summary = compaction.state = None
         self._conversation.compactions.extend(self._compactions)
+        if self._partial:
+            return
         for number, compaction in enumerate(self._compactions, 1):
             missing = self._missing.get(compaction)
             if missing:

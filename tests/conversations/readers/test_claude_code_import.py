@@ -98,6 +98,20 @@ def test_a_file_that_begins_with_a_summary_has_it_as_its_first_message(tmp_path:
     assert [item.summary for item in found.fixture.recorded_compactions] == ["All of it."]
 
 
+def test_of_a_compaction_of_what_the_file_lacks_only_the_place_is_kept(tmp_path: Path) -> None:
+    session = Session()
+    session.last = "not-in-the-file"
+    session.user("Now the tests.")
+    session.model("m1", text("Done."))
+    session.boundary(preTokens=150_000)
+    session.summary("What came before this file, and the tests.")
+    session.model("m2", text("Ready."))
+    found = imported(session.write(tmp_path), tmp_path)
+    (compaction,) = found.fixture.recorded_compactions
+    assert (compaction.cut, compaction.tokens_before) == (2, 150_000)
+    assert (compaction.summary, compaction.state) == (None, None)
+
+
 def test_messages_that_no_person_wrote_are_marked(tmp_path: Path) -> None:
     session = Session()
     session.user("Fix the bug.")
@@ -109,6 +123,9 @@ def test_messages_that_no_person_wrote_are_marked(tmp_path: Path) -> None:
     session.user("Thanks.", origin={"kind": "human"})
     session.user([text("<system-reminder>x</system-reminder>"), text("Go on.")])
     session.user([text("<system-reminder>x</system-reminder>")])
+    done = "<task-notification><task-id>b1</task-id></task-notification>"
+    session.user(f"{done}\nRead the output file to retrieve the result: /project/b1.output")
+    session.user('<teammate-message teammate_id="lead" summary="x">Begin.</teammate-message>')
     session.model("m1", text("Fixed."))
     found = imported(session.write(tmp_path), tmp_path, "--scrub", "default")
     fixture = found.fixture
@@ -121,11 +138,10 @@ def test_messages_that_no_person_wrote_are_marked(tmp_path: Path) -> None:
         "",
         "Thanks.",
         "\nGo on.",
-        "",
-        "",
+        *[""] * 4,
     ]
     assert [message.injected for message in fixture.messages] == [
-        typed == "" and number < 9
+        typed == "" and number < 11
         for number, typed in enumerate(message.typed for message in fixture.messages)
     ]
     # What was imported can be imported again, as any file of messages.
