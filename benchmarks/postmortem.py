@@ -8,7 +8,7 @@ compaction where one is looked for, so the differences should be near nothing.
 
 import sys
 
-from compression_eval.postmortem.commands import page
+from compression_eval.analysis.postmortem import page
 from compression_eval.postmortem.sessions import over_sessions, read_sessions
 from compression_eval.text.tables import as_text
 

@@ -44,7 +44,7 @@ COMMANDS = {
         "Say whether what states hold and answer predicts the work that goes on from them.",
     ),
     "postmortem": (
-        "postmortem.commands:postmortem_command",
+        "analysis.postmortem:postmortem_command",
         "Say what agents fetched again after compactions of their own sessions.",
     ),
     "probes": (

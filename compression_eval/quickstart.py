@@ -20,6 +20,7 @@ import click
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from compression_eval.analysis.commands import report
+from compression_eval.analysis.postmortem import session_line
 from compression_eval.authoring.generate import FEW, generate_command
 from compression_eval.compressors.recorded import unsupported
 from compression_eval.compressors.registry import compressor_spec
@@ -47,6 +48,7 @@ from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import load_pair
 from compression_eval.fixtures.writing import write_whole
 from compression_eval.inspect_models import EMBEDDED_MODEL
+from compression_eval.postmortem.sessions import read_sessions
 from compression_eval.sweeping.commands import arm_results, outcome_lines, refuse_unfinished
 from compression_eval.sweeping.estimate import estimate, role_lines
 from compression_eval.sweeping.planning import SweepPlan, refuse_other_work, sweep_plan
@@ -170,6 +172,7 @@ def quickstart_command(
         names=str(names) if names else None,
     )
     chosen = _selected(wanted, out)
+    _say_fetched_again(chosen.sessions)
     try:
         asked = _probes(ctx, _import(ctx, chosen, out), limit, out)
         plans = _planned(listed or ["anchored", "masking", _RECORDED], asked, models, out)
@@ -186,6 +189,12 @@ def quickstart_command(
 def _say(step: str, text: str) -> None:
     """Print what a step did."""
     click.echo(f"{step:<9}{text}")
+
+
+def _say_fetched_again(sessions: Sequence[str]) -> None:
+    """Print what the recorded agents fetched again after compactions of their own."""
+    for number, row in enumerate(read_sessions(sessions)):
+        _say("" if number else "fetched", session_line(row))
 
 
 def _check(arms: Sequence[str], models: dict[str, Any]) -> None:

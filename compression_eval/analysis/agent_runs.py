@@ -2,10 +2,11 @@
 
 The logs may be of any Inspect task whose agent ran with different ``compaction=`` strategies,
 Inspect's or ours. Read of each sample: its scores, the tokens of all calls but the graders', its
-turns, what each compaction removed (Inspect's compaction events), and the calls that repeat one
-made before a compaction. An arm's samples are the rows of a frame, as of our own logs, so that
-arms, means, differences and the decision are those of every other comparison: a cluster of samples
-is in the place of a conversation, a sample in that of a probe, an epoch in that of a compression.
+turns, what each compaction removed (Inspect's compaction events), the calls that repeat one made
+before a compaction, and what was fetched again in the ten calls after it. An arm's samples are the
+rows of a frame, as of our own logs, so that arms, means, differences and the decision are those of
+every other comparison: a cluster of samples is in the place of a conversation, a sample in that of
+a probe, an epoch in that of a compression.
 """
 
 import json
@@ -39,6 +40,7 @@ from compression_eval.analysis.statistics.intervals import (
 from compression_eval.analysis.statistics.significance import Failing
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.writing import versioned_json
+from compression_eval.postmortem.sessions import sample_rows
 from compression_eval.text.tables import Cell, Section, Table
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ MEASURES = {
     "compactions": "compactions",
     "removed": "tokens removed",
     "repeated": "calls repeated",
+    "fetched_again": "fetched again",
+    "shown_again": "shown again",
 }
 """What is read of each sample beside its scores, and its name."""
 
@@ -61,6 +65,8 @@ MEANINGS = (
     "tokens: of all calls but the graders'; turns: of the assistant; removed: by compactions, as "
     "Inspect's events say; repeated: a call of a tool with the same arguments as one made before "
     "a compaction",
+    "fetched again: tokens of results in the ten calls after a summary that the agent had been "
+    "shown or had written; shown again: of them file text that it has not changed since",
     "tokens per solved sample: all tokens, unsolved samples' included, over the samples with a "
     "score of 1",
 )
@@ -495,11 +501,15 @@ def _settings(header: EvalLog) -> dict[str, str]:
 def _read(log: Log) -> Iterator[dict[str, Any]]:
     """Yield each sample's row, its scores, and the names of the strategies that compacted it."""
     with reading(log.path):
-        for sample in read_eval_log_samples(log.path, all_samples_required=False):
+        for sample in read_eval_log_samples(
+            log.path, all_samples_required=False, resolve_attachments="core"
+        ):
             compactions = [e for e in sample.events if isinstance(e, CompactionEvent)]
             graders = [use for role, use in sample.role_usage.items() if role == "grader"]
             tokens = sum(use.total_tokens for use in sample.model_usage.values())
             calls, repeated = _calls(sample)
+            told = [each for own in sample_rows(sample) for each in own.compactions]
+            windows = [each.compaction.window for each in told if each.compaction.window]
             scores = dict(_scores(sample))
             row = {
                 "fixture": str(sample.metadata.get("cluster", sample.id)),
@@ -517,6 +527,8 @@ def _read(log: Log) -> Iterator[dict[str, Any]]:
                     if each.tokens_before is not None and each.tokens_after is not None
                 ),
                 "repeated": repeated,
+                "fetched_again": sum(window.held for window in windows),
+                "shown_again": sum(window.shown_again for window in windows),
                 "limit": sample.limit.type if sample.limit else "",
                 "failure": sample.error.message if sample.error else "" if scores else NO_SCORE,
             }

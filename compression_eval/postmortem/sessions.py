@@ -13,9 +13,14 @@ from functools import partial
 from statistics import fmean, median, quantiles
 from typing import Literal
 
+from inspect_ai.log import EvalSample
+
+from compression_eval.conversations.building import build
 from compression_eval.conversations.pipeline import ImportOptions, conversations_in
+from compression_eval.conversations.readers.inspect_log import conversations_of
 from compression_eval.conversations.sources import Input, find_inputs
 from compression_eval.engine import Engine
+from compression_eval.errors import DataError
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.models import Fixture
 from compression_eval.postmortem.windows import MIN_CONTROLS, Compaction, Session, Window
@@ -97,6 +102,21 @@ def session_row(fixture: Fixture, place: str = "", *, shift: int = 0) -> Session
             len(usual),
         ),
     )
+
+
+def sample_rows(sample: EvalSample, model: str = "") -> Iterator[SessionRow]:
+    """Yield what is told of a sample of any Inspect task: of its agent, then of its sub-agents.
+
+    Args:
+        sample: With its messages and events, attachments resolved.
+        model: The model, where no call names it.
+    """
+    for conversation in conversations_of(sample, model, ""):
+        try:
+            fixture = build(conversation).fixture
+        except DataError:  # nobody asked anything
+            continue
+        yield session_row(fixture)
 
 
 def _before(fixture: Fixture, cut: int) -> str:

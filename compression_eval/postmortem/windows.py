@@ -80,6 +80,8 @@ class Window:
     """Tokens of result lines that the session held before."""
     shown_again: float
     """Tokens of file text that was shown again, by the rule for re-reads."""
+    by_call: Sequence[float] = ()
+    """Tokens of `held` by the call that first showed them."""
     rereads: Sequence[Reread] = ()
     edit_calls: int | None = None
     """Calls up to the first new edit; None if there was none in reach."""
@@ -97,6 +99,8 @@ class Compaction:
     tokens_after: int | None
     window: Window | None
     """None if fewer than `WINDOW` calls follow before the next compaction or the end."""
+    before: Window | None
+    """The last window before it; None if there is none since the compaction before."""
     controls: Sequence[Window]
 
     @property
@@ -207,6 +211,7 @@ class Session:
                 tokens_before=recorded.tokens_before,
                 tokens_after=recorded.tokens_after,
                 window=self._measure(start, end) if whole else None,
+                before=self._measure(start - WINDOW, start) if start - WINDOW >= before else None,
                 controls=controls if whole else (),
             )
 
@@ -228,13 +233,18 @@ class Session:
 
     def _measure(self, start: int, end: int) -> Window:
         steps = self._steps[start : start + WINDOW]
-        lines = {line for step in steps for line in step.shown if len(line) >= _MIN_LINE}
-        held = sum(len(line) for line in lines if self._first[_key(line)] < start)
+        by_call, seen = [0.0] * len(steps), set[str]()
+        for number, step in enumerate(steps):
+            lines = {line for line in step.shown if len(line) >= _MIN_LINE} - seen
+            seen |= lines
+            held = sum(len(line) for line in lines if self._first[_key(line)] < start)
+            by_call[number] = held / CHARACTERS
         rereads = list(self._rereads(start))
         reach = range(start, min(end, start + MAX_TO_EDIT))
         return Window(
             start=start,
-            held=held / CHARACTERS,
+            held=sum(by_call),
+            by_call=by_call,
             shown_again=sum(each.tokens for each in rereads),
             rereads=rereads,
             edit_calls=next((at - start for at in reach if self._steps[at].edit), None),

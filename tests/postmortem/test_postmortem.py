@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from compression_eval import compactions_frame
 from compression_eval.cli import main
 from compression_eval.postmortem.sessions import over_sessions, read_sessions, session_row
 from tests.conversations.readers.claude_code_session import Session, result, text, use
@@ -139,14 +140,17 @@ def test_far_above_usual_needs_a_thousand_tokens(tmp_path: Path) -> None:
     assert told.verdict == "far above usual"
     assert told.excess == pytest.approx(sum(each.tokens for each in told.compaction.window.rereads))
     assert row.flagged_controls[0] == 0
-    done = CliRunner().invoke(
-        main, ["postmortem", str(tmp_path), "--json", str(tmp_path / "p.json")]
-    )
+    out = tmp_path / "page"
+    done = CliRunner().invoke(main, ["postmortem", str(tmp_path), "--out", str(out)])
     assert done.exit_code == 0, done.output
-    assert "1 of 1 compactions far above usual" in done.output
-    assert "big0.py: 40 of 40 lines" in done.output
-    (session,) = json.loads((tmp_path / "p.json").read_text())["sessions"]
+    assert "1 of 1 compaction far above usual" in done.output
+    for name in ("index.html", "report.md"):
+        assert "big0.py: 40 of 40 lines" in (out / name).read_text()
+    (session,) = json.loads((out / "figures.json").read_text())["sessions"]
     assert session["compactions"][0]["tokens_before"] == 150_000
+    assert "around a compaction, +1" in (out / "charts" / "fetched-again.svg").read_text()
+    (known,) = compactions_frame(str(tmp_path / "session.jsonl")).to_dict("records")
+    assert known["fetched_again"] == session["compactions"][0]["fetched_again"] > 0
 
 
 def test_the_first_new_edit_is_no_edit_that_was_made_before_or_elsewhere(tmp_path: Path) -> None:

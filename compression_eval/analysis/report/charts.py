@@ -418,6 +418,42 @@ def _web(look: Look, means: Sequence[float]) -> Spec:
     )
 
 
+def around(series: Mapping[str, Mapping[int, float]], width: int, across: str, up: str) -> Spec:
+    """Return lines of values by whole numbers, from before 0 to after it, one for each name.
+
+    Args:
+        series: Values by name and number; the last name is drawn as a control.
+        width: Of the chart.
+        across: Title of the horizontal axis.
+        up: Title of the vertical axis.
+    """
+    *names, control = series
+    colours = [*COLOURS[: len(names)], CONTROL]
+    rows = [
+        {"name": name, "at": at, "value": value, "said": f"{name}, {at:+d}: {value:,.0f}"}
+        for name, values in series.items()
+        for at, value in values.items()
+    ]
+    broad = width > NARROW
+    legend = {"orient": "top", "columns": len(series) if broad else 1, "labelLimit": width - 60}
+    scale = {"domain": [*names, control], "range": colours}
+    return _layers(
+        rows,
+        {
+            "x": _number("at", title=across, axis={"tickCount": 11 if broad else 5}),
+            "y": _number("value", title=up, axis={"format": ",.0f"}),
+            "color": _word("name", scale=scale, legend=legend),
+        },
+        _mark(
+            "rule", {"x": {"datum": 0}, "y": {}, "color": {"value": "#555555"}}, strokeDash=[4, 3]
+        ),
+        _mark("line", {}, strokeWidth=2),
+        _mark("point", {"description": _word("said")}, filled=True, size=50),
+        width=width - 90,
+        height=300,
+    )
+
+
 def _dimensions(of: Figures, looks: Mapping[str, Look]) -> Chart | None:
     """Draw a panel of bars for each measure, with the interval on these conversations."""
     known = {name: look for name, look in looks.items() if of.of_arm[name].estimates}

@@ -2,7 +2,8 @@
 
 `report_files` reads the logs, computes the figures, draws the charts and fills a template with the
 parts of `sections`, the charts, and as JSON every answer for the table of probes.
-`agent_report_files` does the same for runs of any agent, with one chart.
+`agent_report_files` does the same for runs of any agent, with one chart; `page_files` is what such
+pages share.
 """
 
 import base64
@@ -42,7 +43,7 @@ from compression_eval.analysis.statistics.intervals import arm_mean
 from compression_eval.errors import DataError
 from compression_eval.fixtures.writing import written_whole
 from compression_eval.text.printable import clean
-from compression_eval.text.tables import as_markdown
+from compression_eval.text.tables import Section, as_markdown
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -128,14 +129,39 @@ def agent_report_files(arms: Sequence[AgentArm]) -> dict[str, bytes]:
         "Means over the samples with a score, with 95 % intervals of the score.",
         lambda width: scattered(marks, width, across, up=up, most=1),
     )
-    task = arms[0].logs[0].header.eval.task
+    return page_files(
+        "What compaction cost an agent",
+        f"Task {arms[0].logs[0].header.eval.task}. Every arm on its own samples; "
+        "compression-eval compare pairs two of them.",
+        arms_page(arms),
+        "Under each mean its 95 % interval: over runs of a sample where samples ran more than "
+        "once, else over clusters. Means are over clusters (the metadata cluster of samples, else "
+        "each sample by itself).",
+        [chart],
+        markdown=as_markdown(arms_page(arms, inline=True)),
+        figures=arms_json(arms),
+    )
+
+
+def page_files(
+    title: str,
+    about: str,
+    parts: Sequence[Section],
+    note: str,
+    charts: Sequence[Chart],
+    *,
+    markdown: str,
+    figures: str,
+) -> dict[str, bytes]:
+    """Return the files of a page without answers, by name: HTML, Markdown, JSON and charts."""
     texts = {
-        "index.html": _filled("agents", parts=arms_page(arms), task=task, charts=[chart]),
-        "report.md": as_markdown(arms_page(arms, inline=True)),
-        "figures.json": arms_json(arms),
-        "charts/tokens.svg": chart.svg,
-    }
-    return _encoded(texts) | {"charts/tokens.png": chart.png}
+        "index.html": _filled(
+            "page", title=title, about=about, parts=parts, note=note, charts=charts
+        ),
+        "report.md": markdown,
+        "figures.json": figures,
+    } | {f"charts/{chart.name}.svg": chart.svg for chart in charts}
+    return _encoded(texts) | {f"charts/{chart.name}.png": chart.png for chart in charts}
 
 
 def _encoded(texts: Mapping[str, str]) -> dict[str, bytes]:

@@ -451,7 +451,9 @@ def _items(source: SourceFile) -> Iterator[Conversation | Value]:
         if isinstance(sample, str):
             yield Value(f"sample {number}", problem=sample)
         else:
-            yield from _conversations(header, sample)
+            about = header.eval
+            version = str(about.packages.get("inspect_ai", ""))
+            yield from conversations_of(sample, about.model, about.eval_id, version)
 
 
 def _samples(source: SourceFile) -> Iterator[tuple["EvalLog", "EvalSample | str"]]:
@@ -492,7 +494,17 @@ def _samples(source: SourceFile) -> Iterator[tuple["EvalLog", "EvalSample | str"
             yield header, sample
 
 
-def _conversations(header: "EvalLog", sample: "EvalSample") -> Iterator[Conversation]:
+def conversations_of(
+    sample: "EvalSample", model: str, run: str, version: str = ""
+) -> Iterator[Conversation]:
+    """Yield the conversation of a sample, and those of its sub-agents.
+
+    Args:
+        sample: With its events.
+        model: The model, where no call names it.
+        run: Identifies the run, where the sample has no identifier of its own.
+        version: Of Inspect.
+    """
     threads = _threads_of(sample)
     owners = {call.index: number for number, one in enumerate(threads) for call in one.calls}
     by_call: dict[str, int] = {}
@@ -506,10 +518,10 @@ def _conversations(header: "EvalLog", sample: "EvalSample") -> Iterator[Conversa
     for number, one in enumerate(threads):
         conversation = Conversation(
             FORMAT.name,
-            origin("Inspect", str(header.eval.packages.get("inspect_ai", "")), "log"),
-            sample.uuid or f"{header.eval.eval_id}/{sample.id}",
+            origin("Inspect", version, "log"),
+            sample.uuid or f"{run}/{sample.id}",
             part=f"epoch-{sample.epoch}" + (f"-agent-{number}" if number else ""),
-            model=one.calls[-1].event.model if one.calls else header.eval.model,
+            model=one.calls[-1].event.model if one.calls else model,
         )
         if number:
             conversation.caveat("a sub-agent of the sample's agent")

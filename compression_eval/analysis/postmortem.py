@@ -1,17 +1,26 @@
-"""``compression-eval postmortem``: the page of a post-mortem, for a terminal or as JSON."""
+"""``compression-eval postmortem``: the page of a post-mortem, for a terminal or a browser.
+
+`page` is the text, the same everywhere; `figures` are its figures as plain data, and `_chart` draws
+what was fetched again by the call before and after the compactions.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from compression_eval.analysis.commands import require_for_report
+from compression_eval.analysis.report.charts import Chart, around, drawn
+from compression_eval.analysis.report.page import page_files, write_files
+from compression_eval.analysis.report.sections import counted
 from compression_eval.conversations.overview import printable
 from compression_eval.conversations.sources import usual_places
 from compression_eval.engine import Engine, jobs_option
 from compression_eval.errors import DataError
-from compression_eval.fixtures.writing import versioned_json, write_whole
+from compression_eval.fixtures.writing import versioned_json
 from compression_eval.postmortem.sessions import (
     MEASURES,
     SessionRow,
@@ -20,9 +29,12 @@ from compression_eval.postmortem.sessions import (
     over_sessions,
     read_sessions,
 )
-from compression_eval.postmortem.windows import WINDOW
+from compression_eval.postmortem.windows import WINDOW, Window
 from compression_eval.terminal import CleanCommand, Output, examples
-from compression_eval.text.tables import Section, Table, as_text
+from compression_eval.text.tables import Section, Table, as_markdown, as_text
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _MAX_FILES = 5
 _MAX_SKIPPED = 5
@@ -43,19 +55,25 @@ LIMITS = (
     epilog=examples(
         "postmortem",
         "postmortem ~/.claude/projects/logins",
-        "postmortem session.jsonl --json postmortem.json",
+        "postmortem sessions/ --out postmortem",
     ),
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--json", "json_file", type=Output(), help="Write the figures as JSON.")
+@click.option(
+    "--out",
+    type=Output(folder=True, parents=True),
+    help="Write the page with a chart, as HTML and Markdown, and the figures as JSON.",
+)
 @jobs_option
-def postmortem_command(paths: tuple[str, ...], json_file: Path | None, jobs: int | None) -> None:
+def postmortem_command(paths: tuple[str, ...], out: Path | None, jobs: int | None) -> None:
     """Say what agents fetched again after compactions of their own sessions.
 
     PATH is a session, a folder of sessions or a pattern; without one, the usual places of agents
-    are looked through. No model is called, and nothing is kept. The ten calls after each compaction
-    are compared with ten calls elsewhere in the same session.
+    are looked through. No model is called, and without --out nothing is kept. The ten calls after
+    each compaction are compared with ten calls elsewhere in the same session.
     """
+    if out:
+        require_for_report()
     skipped: list[tuple[str, str]] = []
     places = paths or usual_places()
     rows = list(
@@ -68,13 +86,62 @@ def postmortem_command(paths: tuple[str, ...], json_file: Path | None, jobs: int
         click.echo(f"\n{len(skipped)} files or conversations could not be read:", err=True)
         for place, why in skipped[:_MAX_SKIPPED]:
             click.echo(f"  {printable(place, 200, end=True)}: {printable(why, 300)}", err=True)
-    if json_file:
-        write_whole(json_file, versioned_json(figures(rows)))
+    if out:
+        write_files(out, files_of(rows))
+        click.echo(f"\nwrote {out / 'index.html'}, report.md, figures.json and a chart")
+
+
+def files_of(rows: Sequence[SessionRow]) -> dict[str, bytes]:
+    """Return the files of the page, by name."""
+    parts = list(page(rows))
+    chart = _chart(rows)
+    return page_files(
+        "What was fetched again after compactions",
+        f"{counted(len(rows), 'session')} with compactions.",
+        parts,
+        f"Fetched again: tokens of result lines in the {WINDOW} calls after a compaction that the "
+        "session already had. Usual: the median of the same in windows of the session that are "
+        "away from compactions.",
+        [chart] if chart else [],
+        markdown=as_markdown(parts),
+        figures=versioned_json(figures(rows)),
+    )
+
+
+def _chart(rows: Sequence[SessionRow]) -> Chart | None:
+    """Draw what was fetched again by each call around the boundary, beside the controls."""
+    judged = [each.compaction for _, each in each_once(rows) if each.compaction.told]
+    after = [each.window for each in judged if each.window]
+    before = [each.before for each in judged if each.before]
+    controls = [control for each in judged for control in each.controls]
+    if not before or not after:
+        return None
+    around_it = {at - WINDOW: value for at, value in enumerate(_by_call(before))} | {
+        at + 1: value for at, value in enumerate(_by_call(after))
+    }
+    usual = _by_call(controls)
+    series = {
+        "around a compaction": around_it,
+        "windows elsewhere": {at + 1: value for at, value in enumerate(usual)},
+    }
+    return drawn(
+        "fetched-again",
+        "Fetched again by call",
+        f"Mean tokens of each call's result that the session held before the window of {WINDOW} "
+        f"calls began: the window before a compaction, the one after, and {len(controls)} windows "
+        "elsewhere.",
+        lambda width: around(series, width, "calls from the compaction", "tokens fetched again"),
+    )
+
+
+def _by_call(windows: Sequence[Window]) -> list[float]:
+    return [fmean(values) for values in zip(*(each.by_call for each in windows), strict=True)]
 
 
 def page(rows: Sequence[SessionRow]) -> Iterator[Section]:
     """Yield the parts of the page: sessions, compactions, files, all sessions, and the limits."""
-    yield Section("", [[_line(row) for row in rows]])
+    worst = sorted(rows, key=lambda row: -sum(each.excess for each in _flagged_of(row)))
+    yield Section("", [[session_line(row) for row in worst]])
     told = list(each_once(rows))
     told.sort(key=lambda pair: (math.isnan(pair[1].excess), -pair[1].excess))
     yield Section("Compactions, worst first", [_table(told)])
@@ -96,22 +163,28 @@ def _number(value: float | None) -> str:
     return "-" if value is None or math.isnan(value) else f"{value:,.0f}"
 
 
-def _line(row: SessionRow) -> str:
-    flagged = [each for each in row.compactions if each.verdict == "far above usual"]
+def session_line(row: SessionRow) -> str:
+    """Return what is said of a session in one line."""
+    flagged = _flagged_of(row)
     judged = [each for each in row.compactions if each.compaction.told]
     who = f"{row.name} ({row.agent})" if row.agent else row.name
     if not judged:
         reasons = {each.verdict for each in row.compactions}
-        return f"{who}: {len(row.compactions)} compactions, {' and '.join(sorted(reasons))}"
+        known = counted(len(row.compactions), "compaction")
+        return f"{who}: {known}, {' and '.join(sorted(reasons))}"
     if not flagged:
-        return f"{who}: nothing unusual after {len(judged)} compactions"
+        return f"{who}: nothing unusual after {counted(len(judged), 'compaction')}"
     excess = sum(each.excess for each in flagged)
     away = sum(_removed(each) for each in flagged)
     of = f", of {_number(away)} compacted away" if away else ""
     return (
-        f"{who}: {len(flagged)} of {len(judged)} compactions far above usual: about "
+        f"{who}: {len(flagged)} of {counted(len(judged), 'compaction')} far above usual: about "
         f"{_number(excess)} tokens fetched again beyond its own usual{of}"
     )
+
+
+def _flagged_of(row: SessionRow) -> list[Told]:
+    return [each for each in row.compactions if each.verdict == "far above usual"]
 
 
 def _removed(told: Told) -> float:
@@ -136,7 +209,7 @@ def _table(told: Sequence[tuple[SessionRow, Told]]) -> Table:
         )
     heads = ["session", "agent", "message", "trigger", "before → after", "fetched again", "usual"]
     heads += ["verdict", "calls to a new edit"]
-    return Table(heads, rows, names=2, texts={3, 4, 7})
+    return Table(heads, rows, names=2, texts={1, 3, 4, 7})
 
 
 def _means(rows: Sequence[SessionRow]) -> Table:
@@ -193,6 +266,28 @@ def figures(rows: Sequence[SessionRow]) -> dict[str, Any]:
             for mean in over_sessions(rows)
         ],
     }
+
+
+def compactions_frame(*paths: str) -> "DataFrame":
+    """Return a row for each compaction of recorded sessions, as the JSON of the page has them.
+
+    Args:
+        paths: Sessions, folders of sessions or patterns; the usual places of agents if there are
+            none.
+
+    Raises:
+        DataError: A path does not exist.
+    """
+    from pandas import DataFrame
+
+    return DataFrame(
+        [
+            {"session": row.name, "agent": row.agent, "place": row.place}
+            | {name: value for name, value in _figures(each).items() if name != "files"}
+            for row in read_sessions(paths or usual_places())
+            for each in row.compactions
+        ]
+    )
 
 
 def _figures(told: Told) -> dict[str, Any]:
