@@ -393,8 +393,8 @@ def sections(found: Joined) -> Iterator[Section]:
 _MESSAGES = {"recorded": "messages as recorded", "written": "messages written for a task"}
 
 _METHOD = (
-    "broken: the check of a constraint failed; asked: the agent asked the user for it, so neither "
-    "kept nor broken",
+    "broken: the check of a constraint failed; asked: it failed after the agent had asked the user "
+    "for it",
     f"limits are of 95 %, over tasks drawn with all their work ({_DRAWS} draws, at least "
     f"{MIN_TASKS} tasks)",
     "area: how often a kept constraint has the higher value than a broken one, ties a half; 0.5 is "

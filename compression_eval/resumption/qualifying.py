@@ -7,10 +7,9 @@ verdict is written beside the tasks.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
@@ -33,13 +32,6 @@ from compression_eval.text.printable import MAX_CELL, printable
 _MAX_LINE = 500
 """Characters of a verdict that are shown."""
 
-_LISTED: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
-    "full": lambda constraint: constraint["outcome"] != "kept",
-    "none": lambda constraint: not constraint["passed"],
-}
-"""By strategy, which constraints of a try are listed: with the history nothing may be asked for,
-and without it whoever asks, gets no answer and goes wrong has needed it as well."""
-
 
 @dataclass(frozen=True)
 class _Try:
@@ -50,7 +42,8 @@ class _Try:
     compressor: str
     model: str
     uuid: str
-    listed: list[str]
+    lost: list[str]
+    """Probes of the constraints that it did not keep, whether it asked or not."""
 
 
 @click.command(
@@ -120,10 +113,10 @@ def _tries(log: EvalLog) -> Iterator[_Try]:
         score = (sample.scores or {}).get("finishing")
         constraints = (score.metadata or {}).get("constraints") if score else None
         written = (sample.metadata or {}).get("message") == "written"  # others nobody chose
-        if written and constraints and compressor in _LISTED:
-            listed = [str(each["probe"]) for each in constraints if _LISTED[compressor](each)]
+        if written and constraints and compressor in ("full", "none"):
+            lost = [str(each["probe"]) for each in constraints if not each["passed"]]
             digest = str((sample.metadata or {}).get("task_digest"))
-            yield _Try(str(sample.id), digest, compressor, log.eval.model, str(sample.uuid), listed)
+            yield _Try(str(sample.id), digest, compressor, log.eval.model, str(sample.uuid), lost)
 
 
 def _known(file: Path) -> Mapping[str, TaskVerdict]:
@@ -138,11 +131,11 @@ def _verdict(tries: Sequence[_Try], digest: str, before: TaskVerdict | None) -> 
         model=", ".join(sorted(models)),
         full={
             **(same.full if same else {}),
-            **{each.uuid: each.listed for each in tries if each.compressor == "full"},
+            **{each.uuid: each.lost for each in tries if each.compressor == "full"},
         },
         none={
             **(same.none if same else {}),
-            **{each.uuid: each.listed for each in tries if each.compressor == "none"},
+            **{each.uuid: each.lost for each in tries if each.compressor == "none"},
         },
         digest=digest,
     )

@@ -34,7 +34,7 @@ MARK = "resumption"
 """Key of a log's metadata that marks logs of this task; those of `compression` have another."""
 
 Outcome = Literal["kept", "broken", "asked"]
-"""Of a constraint; ``asked`` if the agent asked the user for it, whatever came of it."""
+"""Of a constraint; ``asked`` if its check failed after the agent had asked the user for it."""
 
 
 class CheckResult(BaseModel):
@@ -57,9 +57,10 @@ class CheckResult(BaseModel):
         Args:
             questions: What the agent asked the user, in lower case.
         """
-        if any(word.lower() in question for word in self.asked for question in questions):
-            return "asked"
-        return "broken" if self.failure else "kept"
+        if not self.failure:  # a question may name what the agent knows
+            return "kept"
+        about = any(word.lower() in question for word in self.asked for question in questions)
+        return "asked" if about else "broken"
 
 
 class History(BaseModel):
@@ -203,9 +204,9 @@ def finishing() -> Scorer:
     """Report how the work went on; calls no model.
 
     ``solved`` is 1 if every check passes and no constraint is broken, ``finished`` the share of
-    the checks that pass (0 to 1), ``constraints_broken`` and ``constraints_asked`` are counts: one
-    that the agent asked the user for is not broken, though the task is not solved if its check
-    fails. ``tokens_used`` are those of all calls from the state on, ``turns`` the agent's replies.
+    the checks that pass (0 to 1), ``constraints_broken`` and ``constraints_asked`` are counts of
+    those whose check failed: without a question, and after the agent had asked the user for it.
+    ``tokens_used`` are those of all calls from the state on, ``turns`` the agent's replies.
     ``files_read_again``, ``commands_run_again`` and ``questions`` are counts by the rules above.
     """
 

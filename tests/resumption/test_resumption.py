@@ -104,7 +104,7 @@ def why_unscored(log: EvalLog) -> str:
                 WORKS,
                 says("Done. Why? Because you said so."),
             ],
-            {"questions": 3, "turns": 5, "solved": 1, "constraints_asked": 1},
+            {"questions": 3, "turns": 5, "solved": 1, "constraints_asked": 0},
         ),
     ],
 )
@@ -486,7 +486,7 @@ def test_a_task_qualifies_by_tries_with_the_whole_history_and_with_none(tmp_path
     assert "('rename')" not in checked()
     tried("none", WORKS)
     assert "all kept with nothing" in qualify()[1]
-    tried("full", calls("ask_user", question="Is vendor/ mine?"), WORKS)
+    tried("full", calls("ask_user", question="Is vendor/ mine?"), WORKS, BREAKS)
     assert "not kept with the whole history: off-limits" in qualify()[1]
     (other := tmp_path / "other").mkdir()
     given = ["continuations", "qualify", str(logs), "--tasks", str(other)]
