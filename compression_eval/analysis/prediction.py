@@ -23,6 +23,7 @@ from inspect_ai.scorer import Score
 
 from compression_eval.analysis.arms import strategy_names
 from compression_eval.analysis.columns import FACTS
+from compression_eval.analysis.comparison.measures import shown_p
 from compression_eval.analysis.frames import read_rows
 from compression_eval.analysis.logs import (
     Log,
@@ -477,7 +478,7 @@ def _states(works: Sequence[Work]) -> Table:
             rows.append(
                 [
                     *(title, outcome, str(len(tasks)), str(sum(map(len, several)))),
-                    *(_shown(found), _limits(over_tasks(tasks, _correlation)), _shown(p_value, 3)),
+                    *(_shown(found), _limits(over_tasks(tasks, _correlation)), shown_p(p_value)),
                 ]
             )
     heads = ["by", "outcome", "tasks", "arms in them", "correlation", "95 %", "p"]
@@ -534,7 +535,7 @@ def _arm_pairs(works: Sequence[Work]) -> Iterator[Table]:
         [
             *(second, first, str(each.probes), _shown(each.estimate)),
             _limits(each.elsewhere.interval(each.estimate) if each.elsewhere else None),
-            _shown(p_values[first, second], 3),
+            shown_p(p_values[first, second]),
         ]
         for (first, second), each in known.items()
     ]

@@ -2,6 +2,7 @@
 
 import copy
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def work(number: int, rule: Outcome, holds: bool, knowledge: float, **more: Any)
     return Work(**given | more)
 
 
-def table(works: list[Work], title: str) -> list[list[str]]:
+def table(works: Sequence[Work], title: str) -> list[list[str]]:
     page = sections(Joined(works, {}, 0, 0))
     (block,) = [each.blocks[0] for each in page if each.title.startswith(title)]
     assert isinstance(block, Table)
@@ -78,7 +79,8 @@ def test_area_and_correlation_are_those_of_scipy() -> None:
     found = spearmanr([w.told["state_knowledge"] for w in works], [w.solved for w in works])
     assert row[4] == f"{found.statistic:.2f}"
     assert row[5] == "-"  # no interval over a single task
-    assert float(row[6]) == pytest.approx(found.pvalue, abs=0.02)
+    assert found.pvalue < 0.001
+    assert row[6] == "<.001"
     rows = table(works, "Arms")
     assert [row[0] for row in rows] == ["full", "tail", "none"]
 
@@ -155,16 +157,33 @@ def test_the_logs_of_both_tasks_are_joined_by_arm_cut_and_probe(
 
 
 @pytest.mark.slow
-def test_the_table_of_the_findings_is_that_of_its_logs() -> None:
+def test_the_tables_of_the_findings_are_those_of_their_logs() -> None:
     docs = Path(__file__).parents[2] / "docs"
-    found = joined([str(docs / "findings" / "work")])
     page = (docs / "findings.md").read_text(encoding="utf-8")
-    for arm in ("full", "none"):
+    found = joined([str(docs / "findings" / "work")])
+    assert not found.unscored
+    assert found.asked == sum(len(each.constraints) for each in found.works)
+    for arm in ("full", "claude-code", "anchored", "tail", "none"):
         works = [each for each in found.works if each.arm == arm]
         outcomes = [fact["outcome"] for each in works for fact in each.constraints]
         solved = sum(each.solved for each in works) / len(works)
         turns = sum(each.costs["turns"] for each in works) / len(works)
+        knowledge = sum(each.told["state_knowledge"] for each in works) / len(works)
         row = [f"{len(works)}", f"{solved:.2f}", f"{outcomes.count('kept')} of {len(outcomes)}"]
-        row += [str(outcomes.count(each)) for each in ("broken", "asked")] + [f"{turns:.0f}"]
+        row += [str(outcomes.count(each)) for each in ("broken", "asked")]
+        row += [f"{turns:.0f}", f"{knowledge:.2f}"]
         assert f"| `{arm}` | {' | '.join(row)} |" in page
-    assert sum(found.unscored.values()) == 1
+    told, states = (
+        table(found.works, title) for title in ("Does its probe", "Does a better state")
+    )
+    (answered,) = [row for row in told if row[0] == "its probe is answered"]
+    assert f"| area {answered[3]} ({answered[4]}) |" in page
+    kept, solved_row = (
+        next(row for row in states if row[:2] == ["knowledge of the state", outcome])
+        for outcome in ("constraints kept", "solved")
+    )
+    assert f"{kept[4]} ({kept[5]}) with constraints kept, {solved_row[4]} ({solved_row[5]})" in page
+    deleted = joined([str(docs / "findings" / "deletion")])
+    lost = table(deleted.works, "Is a fact that is lost")[-1]
+    assert f"| {lost[6]} more often ({lost[7]}) |" in page
+    assert lost[2:5] == ["7", "14", "19"]
