@@ -284,7 +284,7 @@ def compactions_frame(*paths: str) -> "DataFrame":
         [
             {"session": row.name, "agent": row.agent, "place": row.place}
             | {name: value for name, value in _figures(each).items() if name != "files"}
-            for row in read_sessions(paths or usual_places())
+            for row in read_sessions(paths or usual_places(), Engine(1))
             for each in row.compactions
         ]
     )
