@@ -441,7 +441,10 @@ def arms_json(arms: Sequence[AgentArm]) -> str:
                                 for name in arm.scores
                                 if not math.isnan(row[name])
                             },
-                            "measures": {name: row[name] for name in MEASURES},
+                            "measures": {
+                                name: None if math.isnan(row[name]) else row[name]
+                                for name in MEASURES
+                            },
                             "limit": row["limit"],
                             "failure": row["failure"],
                         }
@@ -508,8 +511,7 @@ def _read(log: Log) -> Iterator[dict[str, Any]]:
             graders = [use for role, use in sample.role_usage.items() if role == "grader"]
             tokens = sum(use.total_tokens for use in sample.model_usage.values())
             calls, repeated = _calls(sample)
-            told = [each for own in sample_rows(sample) for each in own.compactions]
-            windows = [each.compaction.window for each in told if each.compaction.window]
+            again = _fetched_again(sample) if compactions else (0.0, 0.0)
             scores = dict(_scores(sample))
             row = {
                 "fixture": str(sample.metadata.get("cluster", sample.id)),
@@ -527,8 +529,8 @@ def _read(log: Log) -> Iterator[dict[str, Any]]:
                     if each.tokens_before is not None and each.tokens_after is not None
                 ),
                 "repeated": repeated,
-                "fetched_again": sum(window.held for window in windows),
-                "shown_again": sum(window.shown_again for window in windows),
+                "fetched_again": again[0],
+                "shown_again": again[1],
                 "limit": sample.limit.type if sample.limit else "",
                 "failure": sample.error.message if sample.error else "" if scores else NO_SCORE,
             }
@@ -561,6 +563,15 @@ def _calls(sample: EvalSample) -> tuple[int, int]:
             repeated += call in forgotten
             since.add(call)
     return calls, repeated
+
+
+def _fetched_again(sample: EvalSample) -> tuple[float, float]:
+    """Return the tokens fetched and shown again after summaries; NaN if no window is whole."""
+    told = [each.compaction for own in sample_rows(sample) for each in own.compactions]
+    windows = [each.window for each in told if each.window]
+    if told and not windows:
+        return math.nan, math.nan
+    return sum(each.held for each in windows), sum(each.shown_again for each in windows)
 
 
 def _scores(sample: EvalSample) -> Iterator[tuple[str, float]]:

@@ -5,6 +5,7 @@ what was fetched again by the call before and after the compactions.
 """
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -70,7 +71,8 @@ def postmortem_command(paths: tuple[str, ...], out: Path | None, jobs: int | Non
 
     PATH is a session, a folder of sessions or a pattern; without one, the usual places of agents
     are looked through. No model is called, and without --out nothing is kept. The ten calls after
-    each compaction are compared with ten calls elsewhere in the same session.
+    each compaction are compared with ten calls elsewhere in the same session. Far above usual is
+    what exceeds nine in ten of those, and their median by 1,000 tokens.
     """
     if out:
         require_for_report()
@@ -88,7 +90,7 @@ def postmortem_command(paths: tuple[str, ...], out: Path | None, jobs: int | Non
             click.echo(f"  {printable(place, 200, end=True)}: {printable(why, 300)}", err=True)
     if out:
         write_files(out, files_of(rows))
-        click.echo(f"\nwrote {out / 'index.html'}, report.md, figures.json and a chart")
+        click.echo(f"\nwrote {out / 'index.html'}, report.md and figures.json")
 
 
 def files_of(rows: Sequence[SessionRow]) -> dict[str, bytes]:
@@ -148,13 +150,14 @@ def page(rows: Sequence[SessionRow]) -> Iterator[Section]:
     for row, each in told:
         window = each.compaction.window
         if each.verdict == "far above usual" and window and window.rereads:
+            largest = {file.path: file for file in sorted(window.rereads, key=lambda f: f.tokens)}
             lines = [
                 f"{file.path}: {file.lines} of {file.of} lines, read or written "
                 f"{file.calls_ago} calls earlier, {file.edits} own edits before"
-                for file in sorted(window.rereads, key=lambda file: -file.tokens)[:_MAX_FILES]
+                for file in sorted(largest.values(), key=lambda f: -f.tokens)[:_MAX_FILES]
             ]
             yield Section(f"Shown again after message {each.compaction.cut} of {row.name}", [lines])
-    if len(rows) > 1:
+    if len(rows) > 1 and any(each.compaction.told for _, each in told):
         yield Section("All sessions", [_means(rows), _flagged(rows)])
     yield Section("What a recording cannot show", [LIMITS])
 
@@ -172,14 +175,18 @@ def session_line(row: SessionRow) -> str:
         reasons = {each.verdict for each in row.compactions}
         known = counted(len(row.compactions), "compaction")
         return f"{who}: {known}, {' and '.join(sorted(reasons))}"
+    other = len(row.compactions) - len(judged)
+    unjudged = f"; {other} cannot be judged" if other else ""
     if not flagged:
-        return f"{who}: nothing unusual after {counted(len(judged), 'compaction')}"
+        return (
+            f"{who}: nothing far above usual after {counted(len(judged), 'compaction')}{unjudged}"
+        )
     excess = sum(each.excess for each in flagged)
     away = sum(_removed(each) for each in flagged)
     of = f", of {_number(away)} compacted away" if away else ""
     return (
         f"{who}: {len(flagged)} of {counted(len(judged), 'compaction')} far above usual: about "
-        f"{_number(excess)} tokens fetched again beyond its own usual{of}"
+        f"{_number(excess)} tokens fetched again beyond its own usual{of}{unjudged}"
     )
 
 
@@ -198,18 +205,20 @@ def _table(told: Sequence[tuple[SessionRow, Told]]) -> Table:
         found, window = each.compaction, each.compaction.window
         edit = "none" if window and window.edit_calls is None else "-"
         if window and window.edit_calls is not None:
-            edit = str(window.edit_calls)
+            edit = str(window.edit_calls + 1)
+        limit = None if math.isinf(each.limit) else each.limit
         sizes = f"{_number(found.tokens_before)} → {_number(found.tokens_after)}"
         rows.append(
             [
                 *(row.name, row.agent, str(found.cut), found.trigger, sizes),
-                *(_number(window.held if window else None), _number(found.usual), each.verdict),
+                *(_number(window.held if window else None), _number(found.usual)),
+                *(_number(limit), each.verdict),
                 edit,
             ]
         )
     heads = ["session", "agent", "message", "trigger", "before → after", "fetched again", "usual"]
-    heads += ["verdict", "calls to a new edit"]
-    return Table(heads, rows, names=2, texts={1, 3, 4, 7})
+    heads += ["limit", "verdict", "first new edit at call"]
+    return Table(heads, rows, names=2, texts={1, 3, 4, 8})
 
 
 def _means(rows: Sequence[SessionRow]) -> Table:
@@ -233,7 +242,11 @@ def _means(rows: Sequence[SessionRow]) -> Table:
 def _flagged(rows: Sequence[SessionRow]) -> list[str]:
     judged = [each for _, each in each_once(rows) if each.compaction.told]
     flagged = sum(each.verdict == "far above usual" for each in judged)
-    above, controls = (sum(row.flagged_controls[part] for row in rows) for part in (0, 1))
+    threads: dict[str, tuple[int, int]] = {}  # of forks, the one with most windows
+    for row in rows:
+        before = threads.get(row.thread, (0, 0))
+        threads[row.thread] = max(before, row.flagged_controls, key=lambda each: each[1])
+    above, controls = (sum(each[part] for each in threads.values()) for part in (0, 1))
     return [
         f"far above usual: {flagged} of {len(judged)} compactions, {above} of {controls} control "
         "windows",
@@ -248,6 +261,7 @@ def figures(rows: Sequence[SessionRow]) -> dict[str, Any]:
         "sessions": [
             {
                 "name": row.name,
+                "place": row.place,
                 "agent": row.agent,
                 "calls": row.calls,
                 "compactions": [_figures(each) for each in row.compactions],
@@ -268,7 +282,7 @@ def figures(rows: Sequence[SessionRow]) -> dict[str, Any]:
     }
 
 
-def compactions_frame(*paths: str) -> "DataFrame":
+def compactions_frame(*paths: str | os.PathLike[str]) -> "DataFrame":
     """Return a row for each compaction of recorded sessions, as the JSON of the page has them.
 
     Args:
@@ -280,11 +294,12 @@ def compactions_frame(*paths: str) -> "DataFrame":
     """
     from pandas import DataFrame
 
+    one = Engine(1)  # other processes would run a script without a guard again
     return DataFrame(
         [
             {"session": row.name, "agent": row.agent, "place": row.place}
             | {name: value for name, value in _figures(each).items() if name != "files"}
-            for row in read_sessions(paths or usual_places(), Engine(1))
+            for row in read_sessions([os.fspath(path) for path in paths] or usual_places(), one)
             for each in row.compactions
         ]
     )
@@ -302,6 +317,7 @@ def _figures(told: Told) -> dict[str, Any]:
         "fetched_again": window.held if window else None,
         "shown_again": window.shown_again if window else None,
         "usual": found.usual,
+        "limit": None if math.isinf(told.limit) else told.limit,
         "calls_to_new_edit": window.edit_calls if window else None,
         "files": [
             {"path": file.path, "lines": file.lines, "of": file.of, "tokens": file.tokens}

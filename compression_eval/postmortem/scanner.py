@@ -45,7 +45,6 @@ def _result(row: SessionRow, told: Told) -> Result:
     return Result(
         value=window.held if window else None,
         label=told.verdict,
-        answer=told.verdict,
         explanation=f"after message {found.cut}: {again}, usual {usual}",
         metadata={
             "conversation": row.name,

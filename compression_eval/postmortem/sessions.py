@@ -23,14 +23,20 @@ from compression_eval.engine import Engine
 from compression_eval.errors import DataError
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.models import Fixture
-from compression_eval.postmortem.windows import MIN_CONTROLS, Compaction, Session, Window
+from compression_eval.postmortem.windows import (
+    MIN_CONTROLS,
+    WINDOW,
+    Compaction,
+    Session,
+    Window,
+)
 
 MIN_EXCESS = 1_000
 """Tokens above the session's own usual, below which nothing is called far above it."""
 _DECILE = 9
 _DRAWS = 4_000
 
-Verdict = Literal["far above usual", "usual", "too few calls", "too few to compare with"]
+Verdict = Literal["far above usual", "usual", "too few calls", "too few windows to compare with"]
 
 MEASURES: dict[str, tuple[str, Callable[[Window], float]]] = {
     "held": ("output that the session already held, tokens", lambda window: window.held),
@@ -45,6 +51,8 @@ class Told:
 
     compaction: Compaction
     verdict: Verdict
+    limit: float
+    """Tokens above which a window of the session is far above its usual; infinite if unknown."""
     known_by: str
     """Digest of the messages before it: forks of a thread have it in common."""
 
@@ -83,10 +91,11 @@ def session_row(fixture: Fixture, place: str = "", *, shift: int = 0) -> Session
     """
     session = Session(fixture)
     found = list(session.compactions(shift=shift))
-    usual = [control.held for each in found for control in each.controls]
-    flagged = _far_above(usual)
+    usual = [control.held for control in _apart(each.controls for each in found)]
+    limit = _limit(usual)
     told = [
-        Told(each, _verdict(each, flagged), digest(_before(fixture, each.cut))) for each in found
+        Told(each, _verdict(each, limit), limit, digest(_before(fixture, each.cut)))
+        for each in found
     ]
     opening = [message.text for message in fixture.messages if message.role != "system"][:2]
     source = fixture.source
@@ -98,7 +107,7 @@ def session_row(fixture: Fixture, place: str = "", *, shift: int = 0) -> Session
         calls=session.calls,
         compactions=told,
         flagged_controls=(
-            sum(_far_above(usual[:at] + usual[at + 1 :])(held) for at, held in enumerate(usual)),
+            sum(held > _limit(usual[:at] + usual[at + 1 :]) for at, held in enumerate(usual)),
             len(usual),
         ),
     )
@@ -123,20 +132,28 @@ def _before(fixture: Fixture, cut: int) -> str:
     return "\0".join(message.text for message in fixture.messages[:cut])
 
 
-def _far_above(usual: Sequence[float]) -> Callable[[float], bool]:
-    """Return the rule for what is far above a session's usual."""
+def _apart(controls: Iterable[Sequence[Window]]) -> Iterator[Window]:
+    """Yield windows that do not overlap: a stretch between two compactions has those of both."""
+    end = 0
+    for window in sorted((each for own in controls for each in own), key=lambda each: each.start):
+        if window.start >= end:
+            yield window
+            end = window.start + WINDOW
+
+
+def _limit(usual: Sequence[float]) -> float:
+    """Return what is far above a session's usual."""
     if len(usual) < MIN_CONTROLS:
-        return lambda _: False
-    limit = max(quantiles(usual, n=10, method="inclusive")[_DECILE - 1], median(usual) + MIN_EXCESS)
-    return lambda held: held > limit
+        return math.inf
+    return max(quantiles(usual, n=10, method="inclusive")[_DECILE - 1], median(usual) + MIN_EXCESS)
 
 
-def _verdict(compaction: Compaction, flagged: Callable[[float], bool]) -> Verdict:
+def _verdict(compaction: Compaction, limit: float) -> Verdict:
     if compaction.window is None:
         return "too few calls"
     if not compaction.told:
-        return "too few to compare with"
-    return "far above usual" if flagged(compaction.window.held) else "usual"
+        return "too few windows to compare with"
+    return "far above usual" if compaction.window.held > limit else "usual"
 
 
 def read_sessions(
@@ -178,13 +195,14 @@ def _rows(item: Input, *, shift: int) -> tuple[list[SessionRow], list[str]]:
 
 
 def each_once(rows: Iterable[SessionRow]) -> Iterator[tuple[SessionRow, Told]]:
-    """Yield the compactions of some sessions; one that forks of a thread share comes once."""
-    seen: set[str] = set()
+    """Yield the compactions of some sessions; what forks share comes once, judged if one can be."""
+    known: dict[str, tuple[SessionRow, Told]] = {}
     for row in rows:
         for told in row.compactions:
-            if told.known_by not in seen:
-                seen.add(told.known_by)
-                yield row, told
+            before = known.get(told.known_by)
+            if before is None or (told.compaction.told and not before[1].compaction.told):
+                known[told.known_by] = row, told
+    yield from known.values()
 
 
 @dataclass(frozen=True)

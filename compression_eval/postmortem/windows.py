@@ -29,7 +29,7 @@ from compression_eval.file_ops.tools import (
     read_calls,
     text_of,
 )
-from compression_eval.fixtures.models import Fixture
+from compression_eval.fixtures.models import Fixture, Message
 
 WINDOW = 10
 """Calls of a window."""
@@ -126,7 +126,10 @@ class _Step:
     opens: bool
     """Whether a message of the user came since the call before it."""
     said: list[str]
-    """Texts of the agent since the call before it."""
+    """Texts of the agent since the call before it, and since the last compaction or message of the
+    user between them."""
+    said_before: list[str]
+    """Texts of the agent between the call before it and those."""
     reads: list[str] = field(default_factory=list)
     """Files whose text its result shows."""
     writes: list[str] = field(default_factory=list)
@@ -154,9 +157,9 @@ class Session:
     def _note(self) -> None:
         for number, step in enumerate(self._steps):
             written = list(_written(step.call))
-            for line in _lines(step.said, _MIN_LINE):  # said before this call was made
-                self._first.setdefault(_key(line), max(0, number - 1))
-            for line in (*step.shown, *_lines(written, _MIN_LINE)):
+            for line in _lines(step.said_before, _MIN_LINE):
+                self._first.setdefault(_key(line), number - 1)
+            for line in (*step.shown, *_lines([*step.said, *written], _MIN_LINE)):
                 self._first.setdefault(_key(line), number)
             for path in (*step.reads, *step.writes):
                 own = self._known[path]
@@ -323,25 +326,33 @@ def _steps(fixture: Fixture) -> list[_Step]:
             (reads if event.action == "read" else writes)[event.message].append(
                 event.to or event.path
             )
+    cuts = [each.cut for each in fixture.recorded_compactions]
     steps: list[_Step] = []
     edits: set[tuple[str, ...]] = set()
     place = 0
     for number, call in enumerate(calls):
-        between = fixture.messages[place : call.message + 1]
-        place = max(place, call.message + 1)
-        said = [message.text for message in between if message.role == "assistant"]
+        first, place = place, max(place, call.message + 1)
+        between = fixture.messages[first : call.message + 1]
+        breaks = [at for at, message in enumerate(between) if message.role == "user"]
+        breaks += [cut - first for cut in cuts if first < cut <= call.message]
+        since = max(breaks, default=0)
         steps.append(
             _Step(
                 call=call,
                 shown=_lines([call.result or ""], _MIN_FILE_LINE),
                 opens=any(message.typed.strip() for message in between),
-                said=said,
+                said=_said(between[since:]),
+                said_before=_said(between[:since]),
                 reads=reads[number],
                 writes=writes[number],
                 edit=bool(writes[number]) and _is_new(call, writes[number], edits),
             )
         )
     return steps
+
+
+def _said(messages: Sequence[Message]) -> list[str]:
+    return [message.text for message in messages if message.role == "assistant"]
 
 
 def _is_new(call: Call, paths: Sequence[str], edits: set[tuple[str, ...]]) -> bool:

@@ -10,7 +10,12 @@ from click.testing import CliRunner
 
 from compression_eval import compactions_frame
 from compression_eval.cli import main
-from compression_eval.postmortem.sessions import over_sessions, read_sessions, session_row
+from compression_eval.postmortem.sessions import (
+    each_once,
+    over_sessions,
+    read_sessions,
+    session_row,
+)
 from tests.conversations.readers.claude_code_session import Session, result, text, use
 
 LONG = [f"def step_{n}(value): return value * {n} + offset  # part {n}" for n in range(40)]
@@ -175,14 +180,51 @@ def test_too_little_is_no_verdict(tmp_path: Path) -> None:
     work.fresh(15)
     few, alone = work.row(tmp_path).compactions
     assert few.verdict == "too few calls"
-    assert alone.verdict == "too few to compare with"
+    assert alone.verdict == "too few windows to compare with"
     done = CliRunner().invoke(main, ["postmortem", str(tmp_path)])
-    assert "2 compactions, too few calls and too few to compare with" in done.output
+    assert "2 compactions, too few calls and too few windows to compare with" in done.output
     (tmp_path / "session.jsonl").unlink()
     Work().session.write(tmp_path)
     done = CliRunner().invoke(main, ["postmortem", str(tmp_path)])
     assert done.exit_code == 1
     assert "no session that was compacted" in done.output
+
+
+def test_what_the_agent_says_after_a_compaction_is_not_held_before(tmp_path: Path) -> None:
+    said = [
+        f"The plan for part {n} is to measure it first and then to change it." for n in range(40)
+    ]
+
+    def plan(work: Work) -> None:
+        work.session.model("plan", text("\n".join(said)))
+        work.call("Bash", "\n".join(said), command="cat plan.md")
+
+    (told,) = planted(plan).row(tmp_path).compactions
+    assert told.compaction.window.held == 0
+    work = planted(lambda _: None)
+    work.session.model("plan", text("\n".join(said)))
+    work.session.user("Go on.")
+    work.compacted()
+    work.call("Bash", "\n".join(said), command="cat plan.md")
+    work.fresh(20)
+    *_, told = work.row(tmp_path).compactions
+    assert told.compaction.window.held == pytest.approx(sum(map(len, said)) / 4)
+
+
+def test_of_a_compaction_that_forks_share_the_judged_one_counts(tmp_path: Path) -> None:
+    rows = []
+    for name, more in (("short", 3), ("long", 60)):
+        work = Work()
+        work.read("core.py")
+        work.fresh(60)
+        work.compacted()
+        work.read("core.py")
+        work.fresh(more)
+        (folder := tmp_path / name).mkdir()
+        rows.append(work.row(folder))
+    ((row, told),) = each_once(rows)
+    assert row.calls == rows[1].calls
+    assert told.verdict == "usual"
 
 
 def test_forks_of_a_thread_count_what_they_share_once(tmp_path: Path) -> None:
