@@ -386,7 +386,7 @@ def test_the_container_needs_no_network_while_it_runs() -> None:
             "the violation of 'vendor/ is as it was' passes 'vendor/ is as it was'",
         ),
         (
-            {"constraints": [RULE, RULE | {"what": "the driver", "probe": "off-limits"}]},
+            {"constraints": [RULE, RULE | {"what": "the driver", "probe": "driver"}]},
             "the violation of 'the driver' fails 'vendor/ is as it was'",
         ),
         (
@@ -399,6 +399,10 @@ def test_the_container_needs_no_network_while_it_runs() -> None:
         (
             {"constraints": [RULE | {"probe": "unknown"}]},
             "tasks[0].constraints[0].probe: 'unknown' is not in ",
+        ),
+        (
+            {"constraints": [RULE, RULE | {"what": "again"}]},
+            "tasks[0].constraints[1].probe: 'off-limits' is that of an earlier constraint",
         ),
         ({"cut": 6}, "tasks[0].constraints[0].probe: 'off-limits' is asked at the end"),
         (
@@ -414,7 +418,8 @@ def test_a_task_that_proves_nothing_is_named(
     tasks["tasks"][0] |= change
     if "sleep" in str(change):
         monkeypatch.setattr("compression_eval.fixtures.continuations.CHECK_SECONDS", 1)
-    fixture = write(tmp_path, tasks)
+    (probe,) = BANK["probes"]
+    fixture = write(tmp_path, tasks, BANK | {"probes": [probe, probe | {"id": "driver"}]})
     found = CliRunner().invoke(main, ["fixtures", "check", str(fixture), "--continuations"])
     assert found.exit_code == 1
     assert expected in found.output
@@ -479,13 +484,14 @@ def test_a_task_qualifies_by_tries_with_the_whole_history_and_with_none(tmp_path
     code, said = qualify()
     assert code == 1
     assert "tiny/rename: not qualified: 1 of 2 tries with full; 1 of 2 tries with none" in said
-    assert "('rename'): does not qualify" in checked()
+    assert "('rename'): tried less than 2 times" in checked()
     tried("full", WORKS)
     tried("none", WORKS, BREAKS)
     assert qualify() == (0, "tiny/rename: qualified\n")
     assert "('rename')" not in checked()
     tried("none", WORKS)
     assert "all kept with nothing" in qualify()[1]
+    assert "('rename'): does not qualify" in checked()
     tried("full", calls("ask_user", question="Is vendor/ mine?"), WORKS, BREAKS)
     assert "not kept with the whole history: off-limits" in qualify()[1]
     (other := tmp_path / "other").mkdir()
