@@ -149,6 +149,7 @@ def joined(paths: Sequence[str]) -> Joined:
             known = told.get(_place(log, metadata.get("fixture"), metadata.get("cut")))
             works.append(_work(log, arm, sample, score, known))
             other_states += known is not None and _size(sample) not in known.sizes
+    works.sort(key=lambda work: (work.task, work.arm, work.run))  # limits depend on the order
     asked = sum("answered" in fact for work in works for fact in work.constraints)
     return Joined(works, unscored, asked, other_states)
 
