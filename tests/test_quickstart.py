@@ -90,7 +90,9 @@ def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_
     steps = done.stdout
     assert "sessions the 3 newest of 4 files (--limit, --pick)\n" in steps
     assert ": no known format; " in steps
-    assert re.search(r"\nfetched +\S+ \(OpenAI chat messages\): 1 compaction, too few calls\n", steps)
+    assert re.search(
+        r"\nfetched +\S+ \(OpenAI chat messages\): 1 compaction, too few calls\n", steps
+    )
     assert "imported 3 conversations" in steps
     assert " about 2 conversations, made from" in steps
     assert "no probe could be made: nothing is compressed" in done.stderr
