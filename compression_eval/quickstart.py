@@ -55,6 +55,7 @@ from compression_eval.sweeping.planning import SweepPlan, refuse_other_work, swe
 from compression_eval.sweeping.running import run_sweep
 from compression_eval.sweeping.settings import SweepSettings, read_prices
 from compression_eval.terminal import CleanCommand, Output, StoppedError, examples, named_model
+from compression_eval.text.tables import counted
 
 DEFAULT_OUT = "compression-quickstart"
 STATE_FILE = "quickstart.json"
@@ -335,7 +336,7 @@ def _import(ctx: click.Context, selection: Selection, out: Path) -> list[Path]:
     if not fixtures:
         raise DataError(f"nothing was imported; {said} says why")
     if not selection.imported:
-        _say("imported", f"{_counted(len(fixtures), 'conversation')}, scrubbed ({said})")
+        _say("imported", f"{counted(len(fixtures), 'conversation')}, scrubbed ({said})")
     return sorted(fixtures, key=lambda path: (names_subagent(path.stem), path.name))
 
 
@@ -352,7 +353,7 @@ def _probes(ctx: click.Context, fixtures: Sequence[Path], limit: int, out: Path)
     few = f"; too few to rank strategies by: {FEW} a conversation are needed"
     _say(
         "asked",
-        f"{_counted(count, 'probe')} about {_counted(len(asked), 'conversation')}, made from "
+        f"{counted(count, 'probe')} about {counted(len(asked), 'conversation')}, made from "
         f"tool calls and texts ({said}){few if count < FEW * len(asked) else ''}",
     )
     return asked
@@ -427,7 +428,7 @@ def _run(plan: SweepPlan, prices: Path | None) -> Path:
     folder.parent.mkdir(exist_ok=True)
     success, logs = run_sweep(plan, folder, read_prices(prices))
     refuse_unfinished(folder, success, logs)
-    _say("run", f"{_counted(len(logs), 'arm')} ({folder})")
+    _say("run", f"{counted(len(logs), 'arm')} ({folder})")
     for line in outcome_lines(arm_results(plan, logs)):
         _say("", line)
     return folder
@@ -453,7 +454,3 @@ def _conclude(ctx: click.Context, logs: Sequence[Path]) -> None:
         "A language model answers and grades with --model NAME (--grader NAME).\n"
         "Scrubbing finds much, not everything: read a fixture before you share it."
     )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -15,10 +15,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from inspect_ai.event import CompactionEvent, ModelEvent, ToolEvent
-from inspect_ai.log import EvalLog, EvalSample, read_eval_log_samples
+from inspect_ai.log import (
+    EvalLog,
+    EvalSample,
+    read_eval_log_samples,
+    resolve_sample_attachments,
+)
 from inspect_ai.scorer import value_to_float
 
 from compression_eval.analysis.comparison import measures
@@ -41,6 +47,7 @@ from compression_eval.analysis.statistics.significance import Failing
 from compression_eval.errors import DataError, shorten
 from compression_eval.fixtures.writing import versioned_json
 from compression_eval.postmortem.sessions import sample_rows
+from compression_eval.postmortem.windows import Window
 from compression_eval.text.tables import Cell, Section, Table
 
 if TYPE_CHECKING:
@@ -65,8 +72,9 @@ MEANINGS = (
     "tokens: of all calls but the graders'; turns: of the assistant; removed: by compactions, as "
     "Inspect's events say; repeated: a call of a tool with the same arguments as one made before "
     "a compaction",
-    "fetched again: tokens of results in the ten calls after a summary that the agent had been "
-    "shown or had written; shown again: of them file text that it has not changed since",
+    "fetched again: tokens of results in the ten calls after a compaction that the agent had been "
+    "shown or had written before, the mean of those that ten calls follow and that did more than "
+    "clear results; shown again: of them file text that it has not changed since",
     "tokens per solved sample: all tokens, unsolved samples' included, over the samples with a "
     "score of 1",
 )
@@ -504,14 +512,12 @@ def _settings(header: EvalLog) -> dict[str, str]:
 def _read(log: Log) -> Iterator[dict[str, Any]]:
     """Yield each sample's row, its scores, and the names of the strategies that compacted it."""
     with reading(log.path):
-        for sample in read_eval_log_samples(
-            log.path, all_samples_required=False, resolve_attachments="core"
-        ):
+        for sample in read_eval_log_samples(log.path, all_samples_required=False):
             compactions = [e for e in sample.events if isinstance(e, CompactionEvent)]
             graders = [use for role, use in sample.role_usage.items() if role == "grader"]
             tokens = sum(use.total_tokens for use in sample.model_usage.values())
             calls, repeated = _calls(sample)
-            again = _fetched_again(sample) if compactions else (0.0, 0.0)
+            windows = _windows(sample) if compactions else []
             scores = dict(_scores(sample))
             row = {
                 "fixture": str(sample.metadata.get("cluster", sample.id)),
@@ -529,8 +535,8 @@ def _read(log: Log) -> Iterator[dict[str, Any]]:
                     if each.tokens_before is not None and each.tokens_after is not None
                 ),
                 "repeated": repeated,
-                "fetched_again": again[0],
-                "shown_again": again[1],
+                "fetched_again": fmean(each.held for each in windows) if windows else math.nan,
+                "shown_again": fmean(w.shown_again for w in windows) if windows else math.nan,
                 "limit": sample.limit.type if sample.limit else "",
                 "failure": sample.error.message if sample.error else "" if scores else NO_SCORE,
             }
@@ -565,13 +571,11 @@ def _calls(sample: EvalSample) -> tuple[int, int]:
     return calls, repeated
 
 
-def _fetched_again(sample: EvalSample) -> tuple[float, float]:
-    """Return the tokens fetched and shown again after summaries; NaN if no window is whole."""
-    told = [each.compaction for own in sample_rows(sample) for each in own.compactions]
-    windows = [each.window for each in told if each.window]
-    if told and not windows:
-        return math.nan, math.nan
-    return sum(each.held for each in windows), sum(each.shown_again for each in windows)
+def _windows(sample: EvalSample) -> list[Window]:
+    """Return the windows after the compactions of a sample, where enough calls follow."""
+    rows = sample_rows(resolve_sample_attachments(sample, "core"))
+    told = [each.compaction.window for row in rows for each in row.compactions]
+    return [window for window in told if window]
 
 
 def _scores(sample: EvalSample) -> Iterator[tuple[str, float]]:

@@ -28,7 +28,7 @@ from compression_eval.facts.life import (
 from compression_eval.fixtures.banks import ProbeType
 from compression_eval.grading.rubric import KNOWLEDGE
 from compression_eval.record import Recorded, SampleRecord
-from compression_eval.text.tables import Cell, Section, Table, as_text
+from compression_eval.text.tables import Cell, Section, Table, as_text, counted
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -264,7 +264,7 @@ def totals(rows: Sequence[Mapping[str, Any]], arms: Mapping[str, str]) -> str:
     every = FactTotals(facts)
     states = facts.drop_duplicates(["log", "state_id"], keep="last")["status"]
     failed = Counter(states[states != "ok"])
-    lines = [f"{_counted(len(facts), 'fact')} in {_counted(len(states), 'state')}"]
+    lines = [f"{counted(len(facts), 'fact')} in {counted(len(states), 'state')}"]
     if failed:
         kinds = ", ".join(f"{status} {count}" for status, count in sorted(failed.items()))
         lines[0] += f", of which {failed.total()} failed ({kinds})"
@@ -273,7 +273,7 @@ def totals(rows: Sequence[Mapping[str, Any]], arms: Mapping[str, str]) -> str:
         same = compared[True, True] + compared[False, False]
         lines.append(
             f"look-up and reader agree on the state for {same} of "
-            f"{_counted(compared.total(), 'fact')} ({every.agreement:.0%}); found by look-up only "
+            f"{counted(compared.total(), 'fact')} ({every.agreement:.0%}); found by look-up only "
             f"{compared[True, False]}, by the reader only {compared[False, True]}"
         )
     sections = [Section("", [lines])]
@@ -291,10 +291,6 @@ def totals(rows: Sequence[Mapping[str, Any]], arms: Mapping[str, str]) -> str:
     sections += [every.table(name) for name in names]
     sections.append(Section("", [meanings(every.stages)]))
     return as_text(sections).removesuffix("\n")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 # ----- tokens of a correct answer

@@ -1,6 +1,6 @@
 """``compression-eval postmortem``: the page of a post-mortem, for a terminal or a browser.
 
-`page` is the text, the same everywhere; `figures` are its figures as plain data, and `_chart` draws
+`page` is the text, the same everywhere; `_figures` is the same as plain data, and `_chart` draws
 what was fetched again by the call before and after the compactions.
 """
 
@@ -13,10 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compression_eval.analysis.commands import require_for_report
-from compression_eval.analysis.report.charts import Chart, around, drawn
-from compression_eval.analysis.report.page import page_files, write_files
-from compression_eval.analysis.report.sections import counted
 from compression_eval.conversations.overview import printable
 from compression_eval.conversations.sources import usual_places
 from compression_eval.engine import Engine, jobs_option
@@ -32,10 +28,12 @@ from compression_eval.postmortem.sessions import (
 )
 from compression_eval.postmortem.windows import WINDOW, Window
 from compression_eval.terminal import CleanCommand, Output, examples
-from compression_eval.text.tables import Section, Table, as_markdown, as_text
+from compression_eval.text.tables import Section, Table, as_markdown, as_text, counted
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from compression_eval.analysis.report.charts import Chart
 
 _MAX_FILES = 5
 _MAX_SKIPPED = 5
@@ -75,6 +73,8 @@ def postmortem_command(paths: tuple[str, ...], out: Path | None, jobs: int | Non
     what exceeds nine in ten of those, and their median by 1,000 tokens.
     """
     if out:
+        from compression_eval.analysis.commands import require_for_report
+
         require_for_report()
     skipped: list[tuple[str, str]] = []
     places = paths or usual_places()
@@ -83,21 +83,23 @@ def postmortem_command(paths: tuple[str, ...], out: Path | None, jobs: int | Non
     )
     if not rows:
         raise DataError(f"no session that was compacted in {', '.join(places)}")
-    click.echo(as_text(list(page(rows)), _COLUMNS), nl=False)
+    parts = list(page(rows))
+    click.echo(as_text(parts, _COLUMNS), nl=False)
     if skipped:
         click.echo(f"\n{len(skipped)} files or conversations could not be read:", err=True)
         for place, why in skipped[:_MAX_SKIPPED]:
             click.echo(f"  {printable(place, 200, end=True)}: {printable(why, 300)}", err=True)
     if out:
-        write_files(out, files_of(rows))
+        _write(out, rows, parts)
         click.echo(f"\nwrote {out / 'index.html'}, report.md and figures.json")
 
 
-def files_of(rows: Sequence[SessionRow]) -> dict[str, bytes]:
-    """Return the files of the page, by name."""
-    parts = list(page(rows))
+def _write(out: Path, rows: Sequence[SessionRow], parts: Sequence[Section]) -> None:
+    """Write the page with its chart and figures into a folder."""
+    from compression_eval.analysis.report.page import page_files, write_files
+
     chart = _chart(rows)
-    return page_files(
+    files = page_files(
         "What was fetched again after compactions",
         f"{counted(len(rows), 'session')} with compactions.",
         parts,
@@ -106,25 +108,24 @@ def files_of(rows: Sequence[SessionRow]) -> dict[str, bytes]:
         "away from compactions.",
         [chart] if chart else [],
         markdown=as_markdown(parts),
-        figures=versioned_json(figures(rows)),
+        figures=versioned_json(_figures(rows)),
     )
+    write_files(out, files)
 
 
-def _chart(rows: Sequence[SessionRow]) -> Chart | None:
+def _chart(rows: Sequence[SessionRow]) -> "Chart | None":
     """Draw what was fetched again by each call around the boundary, beside the controls."""
+    from compression_eval.analysis.report.charts import around, drawn
+
     judged = [each.compaction for _, each in each_once(rows) if each.compaction.told]
     after = [each.window for each in judged if each.window]
     before = [each.before for each in judged if each.before]
     controls = [control for each in judged for control in each.controls]
     if not before or not after:
         return None
-    around_it = {at - WINDOW: value for at, value in enumerate(_by_call(before))} | {
-        at + 1: value for at, value in enumerate(_by_call(after))
-    }
-    usual = _by_call(controls)
     series = {
-        "around a compaction": around_it,
-        "windows elsewhere": {at + 1: value for at, value in enumerate(usual)},
+        "around a compaction": _by_call(before, -WINDOW) | _by_call(after, 1),
+        "windows elsewhere": _by_call(controls, 1),
     }
     return drawn(
         "fetched-again",
@@ -136,8 +137,10 @@ def _chart(rows: Sequence[SessionRow]) -> Chart | None:
     )
 
 
-def _by_call(windows: Sequence[Window]) -> list[float]:
-    return [fmean(values) for values in zip(*(each.by_call for each in windows), strict=True)]
+def _by_call(windows: Sequence[Window], first: int) -> dict[int, float]:
+    """Return the mean of each call of some windows, numbered from the given number on."""
+    calls = zip(*(each.by_call for each in windows), strict=True)
+    return dict(enumerate(map(fmean, calls), first))
 
 
 def page(rows: Sequence[SessionRow]) -> Iterator[Section]:
@@ -255,7 +258,7 @@ def _flagged(rows: Sequence[SessionRow]) -> list[str]:
     ]
 
 
-def figures(rows: Sequence[SessionRow]) -> dict[str, Any]:
+def _figures(rows: Sequence[SessionRow]) -> dict[str, Any]:
     """Return the figures of a page as plain data."""
     return {
         "sessions": [
@@ -264,7 +267,7 @@ def figures(rows: Sequence[SessionRow]) -> dict[str, Any]:
                 "place": row.place,
                 "agent": row.agent,
                 "calls": row.calls,
-                "compactions": [_figures(each) for each in row.compactions],
+                "compactions": [_of_compaction(each) for each in row.compactions],
             }
             for row in rows
         ],
@@ -298,14 +301,14 @@ def compactions_frame(*paths: str | os.PathLike[str]) -> "DataFrame":
     return DataFrame(
         [
             {"session": row.name, "agent": row.agent, "place": row.place}
-            | {name: value for name, value in _figures(each).items() if name != "files"}
+            | {name: value for name, value in _of_compaction(each).items() if name != "files"}
             for row in read_sessions([os.fspath(path) for path in paths] or usual_places(), one)
             for each in row.compactions
         ]
     )
 
 
-def _figures(told: Told) -> dict[str, Any]:
+def _of_compaction(told: Told) -> dict[str, Any]:
     found, window = told.compaction, told.compaction.window
     return {
         "message": found.cut,

@@ -92,7 +92,7 @@ def session_row(fixture: Fixture, place: str = "", *, shift: int = 0) -> Session
     session = Session(fixture)
     found = list(session.compactions(shift=shift))
     usual = [control.held for control in _apart(each.controls for each in found)]
-    limit = _limit(usual)
+    limit = _flag_limit(usual)
     told = [
         Told(each, _verdict(each, limit), limit, digest(_before(fixture, each.cut)))
         for each in found
@@ -107,7 +107,7 @@ def session_row(fixture: Fixture, place: str = "", *, shift: int = 0) -> Session
         calls=session.calls,
         compactions=told,
         flagged_controls=(
-            sum(held > _limit(usual[:at] + usual[at + 1 :]) for at, held in enumerate(usual)),
+            sum(held > _flag_limit(usual[:at] + usual[at + 1 :]) for at, held in enumerate(usual)),
             len(usual),
         ),
     )
@@ -141,8 +141,8 @@ def _apart(controls: Iterable[Sequence[Window]]) -> Iterator[Window]:
             end = window.start + WINDOW
 
 
-def _limit(usual: Sequence[float]) -> float:
-    """Return what is far above a session's usual."""
+def _flag_limit(usual: Sequence[float]) -> float:
+    """Return the tokens above which a window is far above a session's usual."""
     if len(usual) < MIN_CONTROLS:
         return math.inf
     return max(quantiles(usual, n=10, method="inclusive")[_DECILE - 1], median(usual) + MIN_EXCESS)
@@ -241,7 +241,7 @@ def over_sessions(rows: Iterable[SessionRow]) -> list[Mean]:
             for own in threads.values()
         ]
         after, control = zip(*(pair for own in pairs for pair in own), strict=True)
-        low, high = _limits([[one - other for one, other in own] for own in pairs])
+        low, high = _interval([[one - other for one, other in own] for own in pairs])
         found.append(
             Mean(
                 measure=measure,
@@ -257,7 +257,7 @@ def over_sessions(rows: Iterable[SessionRow]) -> list[Mean]:
     return found
 
 
-def _limits(threads: Sequence[Sequence[float]]) -> tuple[float, float]:
+def _interval(threads: Sequence[Sequence[float]]) -> tuple[float, float]:
     if len(threads) < MIN_THREADS:
         return math.nan, math.nan
     import numpy as np

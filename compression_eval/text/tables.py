@@ -76,6 +76,11 @@ class Section:
     blocks: Sequence[Table | Sequence[str]]
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things that have a regular plural."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def as_text(sections: Sequence[Section], columns: int = MIN_COLUMNS) -> str:
     """Return a page for a terminal; nothing in it can steer the terminal.
 

@@ -131,6 +131,8 @@ def test_what_compaction_cost_is_told(logs: dict[str, Path]) -> None:
     score = measures["includes"]
     assert (score["base"], score["new"], score["samples"]) == (1.0, 0.5, 8)
     assert measures["repeated"] == measures["repeated"] | {"base": 0.0, "new": 0.5}
+    # Nothing was summarised, so nothing is told of it; no zero.
+    assert "fetched_again" not in measures
     assert measures["removed"]["base"] == 0 < measures["removed"]["new"]
     assert measures["turns"]["change"] == 0.5
     per_solved = told["tokens_per_solved"]

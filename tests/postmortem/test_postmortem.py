@@ -16,6 +16,7 @@ from compression_eval.postmortem.sessions import (
     read_sessions,
     session_row,
 )
+from compression_eval.postmortem.windows import WINDOW
 from tests.conversations.readers.claude_code_session import Session, result, text, use
 
 LONG = [f"def step_{n}(value): return value * {n} + offset  # part {n}" for n in range(40)]
@@ -209,6 +210,21 @@ def test_what_the_agent_says_after_a_compaction_is_not_held_before(tmp_path: Pat
     work.fresh(20)
     *_, told = work.row(tmp_path).compactions
     assert told.compaction.window.held == pytest.approx(sum(map(len, said)) / 4)
+
+
+def test_a_window_between_two_compactions_is_drawn_once(tmp_path: Path) -> None:
+    work = Work()
+    for _ in range(3):
+        work.fresh(90)
+        work.compacted()
+    work.fresh(90)
+    row = work.row(tmp_path)
+    starts = {c.start for told in row.compactions for c in told.compaction.controls}
+    drawn = sum(len(told.compaction.controls) for told in row.compactions)
+    assert drawn > row.flagged_controls[1]
+    assert row.flagged_controls[1] <= len(starts)
+    # No more than fit beside each other between the first call and the last.
+    assert row.flagged_controls[1] <= row.calls / WINDOW
 
 
 def test_of_a_compaction_that_forks_share_the_judged_one_counts(tmp_path: Path) -> None:

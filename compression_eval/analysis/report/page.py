@@ -43,7 +43,7 @@ from compression_eval.analysis.statistics.intervals import arm_mean
 from compression_eval.errors import DataError
 from compression_eval.fixtures.writing import written_whole
 from compression_eval.text.printable import clean
-from compression_eval.text.tables import Section, as_markdown
+from compression_eval.text.tables import Section, as_markdown, counted
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -87,11 +87,11 @@ def report_files(
     seen = viewer_of([log.path for log in logs], out, viewer)
     data, shown = page_data(frames, computed.arms, seen)
     sizes = (len(computed.arms), "arm"), (len(logs), "log"), (len(frames.samples), "answer")
-    units = sections.counted(frames.samples["unit"].nunique(), "conversation")
+    units = counted(frames.samples["unit"].nunique(), "conversation")
     page = _filled(
         "report",
         first=sections.opening(computed),
-        counts=f"{', '.join(sections.counted(*each) for each in sizes)} on {units}",
+        counts=f"{', '.join(counted(*each) for each in sizes)} on {units}",
         marks=notes,
         parts=parts,
         stages=sections.stage_meanings(computed),

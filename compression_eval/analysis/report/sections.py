@@ -33,7 +33,7 @@ from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
 from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, OVERALL, structure
 from compression_eval.text.markdown import pasted
 from compression_eval.text.markdown import table as markdown_table
-from compression_eval.text.tables import Cell, Table
+from compression_eval.text.tables import Cell, Table, counted
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -90,11 +90,6 @@ def decimal(value: float | None, digits: int = 2) -> str:
 def percent(share: float | None, digits: int = 0) -> str:
     """Return a share in percent; a dash for what is not known."""
     return DASH if share is None or math.isnan(share) else f"{share * 100:.{digits}f} %"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number of things that have a regular plural."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def between(limits: Limits | None, measure: str = "") -> str:

@@ -411,6 +411,7 @@ class _Context:
     def finish(self) -> None:
         """Record the compactions, with a caveat for everything that the file lacks of them."""
         caveat = self._conversation.caveat
+        self._conversation.compactions.extend(self._compactions)
         if self._partial:
             caveat(
                 "the file begins in the middle of a conversation: its first line follows one that "
@@ -423,8 +424,6 @@ class _Context:
                 )
             for compaction in self._compactions:
                 compaction.summary = compaction.state = None
-        self._conversation.compactions.extend(self._compactions)
-        if self._partial:
             return
         for number, compaction in enumerate(self._compactions, 1):
             missing = self._missing.get(compaction)
