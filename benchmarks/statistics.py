@@ -104,7 +104,7 @@ class World:
             runs: How many runs.
             rng: Source of chance.
             differing: Whether conversations differ in the true difference beyond what makes them
-                lose `loss` on average in each run: what matters for new conversations.
+                lose `loss` on average in each run: what matters for more conversations.
         """
         most = max(self.states, self.new_states or 0)
         found = numpy.full((runs, 2, self.fixtures, most, MEASURES), numpy.nan)
@@ -163,7 +163,7 @@ def differences(values: Array, weights: Array, *, equal: bool) -> Seen:
     Args:
         values: ``[run, arm, conversation, compression]``.
         weights: Of the conversations, such as their numbers of probes.
-        equal: Whether the spread for new conversations is that of the program as it is; else the
+        equal: Whether the spread for more conversations is that of the program as it is; else the
             cluster-robust one that it had.
     """
     there = ~numpy.isnan(values)

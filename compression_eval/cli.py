@@ -39,6 +39,10 @@ COMMANDS = {
         "conversations.commands:import_command",
         "Make fixtures of recorded conversations.",
     ),
+    "label": (
+        "calibration.labels:label",
+        "Let people judge what readers and graders judged, and compare.",
+    ),
     "predict": (
         "analysis.commands:predict",
         "Say whether what states hold and answer predicts the work that goes on from them.",

@@ -192,6 +192,12 @@ class FactTotals:
         """Facts whose state was read and looked up, by whether look-up and reader found them."""
 
     @property
+    def contradicted(self) -> float | None:
+        """Share of the facts with a grader's word that their answer contradicts; None without."""
+        words = self._facts["in_answer_read"].dropna()
+        return float((words == "contradicted").mean()) if len(words) else None
+
+    @property
     def agreement(self) -> float | None:
         """Share of `compared` on which look-up and reader say the same; None if there are none."""
         same = self.compared[True, True] + self.compared[False, False]

@@ -78,7 +78,7 @@ class Detectable(BaseModel, frozen=True):
     here: float | None
     """On these conversations."""
     elsewhere: float | None
-    """For new conversations; None with a single one, too."""
+    """For more conversations like these; None with a single one, too."""
     passes: float
     """How often one of two equal arms is shown to be not worse by more than the margin (0 to 1)."""
 
@@ -396,7 +396,7 @@ def _detecting(result: Estimate) -> Iterator[str]:
         f"and how often one of two equal arms is not worse by more than {result.margin:.2f}, by "
         "compressions of each conversation:"
     )
-    heads = ("compressions", "on these conversations", "for new conversations", "equal arms pass")
+    heads = ("compressions", "on these conversations", "for more like these", "equal arms pass")
     rows = [
         (
             states,

@@ -202,7 +202,10 @@ class Comparison:
 
     @cached_property
     def elsewhere(self) -> Decision | None:
-        """The same test for new conversations; None with a single one, or without enough grades."""
+        """The same test for more conversations like these.
+
+        None with a single one, or without enough grades.
+        """
         if self.knowledge.elsewhere is None or self.ungraded:
             return None
         return decide(replace(self.knowledge, here=None), self.margin, self.failing)

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compression_eval.analysis.statistics.intervals import ArmValues, Observation, Spread
-from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
+from compression_eval.analysis.statistics.significance import (
+    DEFAULT_THRESHOLD,
+    RECALL_OF_A_POINT,
+)
 from compression_eval.compressors.names import CALLS_MODEL, SUFFIX
 from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, OVERALL, structure
 
@@ -292,6 +295,11 @@ def shown_change(number: float, measure: str, threshold: float = math.inf) -> st
         digits += 1
     # Without adding 0 a rounded -0.00 would read as a loss.
     return f"{round(number * scale, digits) + 0.0:+.{digits}f}{unit}"
+
+
+def margin_in_facts(margin: float) -> str:
+    """Return what a margin of knowledge (0 to 5) comes to in fact recall, in words."""
+    return f"about {margin * RECALL_OF_A_POINT * 100:.1f} points of fact recall"
 
 
 def shown_interval(spread: Spread | None, estimate: float, measure: str) -> str:

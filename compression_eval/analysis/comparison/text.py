@@ -16,7 +16,9 @@ from compression_eval.analysis.comparison.compare import (
 )
 from compression_eval.analysis.comparison.controls import command_for
 from compression_eval.analysis.comparison.measures import (
+    RECALL,
     Failures,
+    margin_in_facts,
     measure_name,
     shown_change,
     shown_interval,
@@ -26,7 +28,13 @@ from compression_eval.analysis.comparison.measures import (
     threshold_of,
 )
 from compression_eval.analysis.comparison.sides import Arm, Change, differences, tools_changed
-from compression_eval.analysis.facts import SPENDING_NOTE, Spent, spending, spending_table
+from compression_eval.analysis.facts import (
+    SPENDING_NOTE,
+    FactTotals,
+    Spent,
+    spending,
+    spending_table,
+)
 from compression_eval.analysis.statistics.intervals import Difference
 from compression_eval.analysis.statistics.significance import Judged
 from compression_eval.fixtures.digests import digest, shown
@@ -43,14 +51,15 @@ _METHOD = (
     FORMULA,
     "on these conversations: fixtures and probes fixed, the unit is the compression; it decides "
     "the verdict where conversations were compressed more than once",
-    "for new conversations: the unit is the fixture, Student's t; what to expect elsewhere",
+    "for more like these: the unit is the fixture, Student's t; what to expect of further "
+    "conversations of the same kind",
     "knowledge decides, with the failures and the facts in the states; the other tables are "
     "exploratory: p is two-sided, "
     "on these conversations, adjusted by Holm's method for the measures of a table",
 )
 
 _SIDES = ("base", "new")
-_HERE, _ELSEWHERE = "on these conversations", "for new conversations"
+_HERE, _ELSEWHERE = "on these conversations", "for more like these"
 _LINE_HEADS = ("base", "new", "change", _HERE, _ELSEWHERE, "p", "verdict")
 
 _NO_INTERVAL = {
@@ -81,19 +90,20 @@ def _decision(comparison: Comparison) -> Iterator[str]:
     ruled_out = "" if by.loss_ruled_out else "not "
     yield (
         f"{means}, {shown_change(seen.estimate, KNOWLEDGE, margin)}{_p(by.p_value)}; a loss of "
-        f"{margin:.2f} or more is {ruled_out}ruled out{_p(by.p_margin)}"
+        f"{margin:.2f} or more ({margin_in_facts(margin)}) is {ruled_out}ruled out"
+        f"{_p(by.p_margin)}"
     )
     here, elsewhere = (
         _NO_INTERVAL.get(shown, shown)
         for spread in (seen.here, seen.elsewhere)
         for shown in [shown_interval(spread, seen.estimate, KNOWLEDGE)]
     )
-    yield f"95 % interval {_HERE}: {here}; {_ELSEWHERE}: {elsewhere}"
+    yield f"95 % interval {_HERE}: {here}; for more conversations like these: {elsewhere}"
     if comparison.elsewhere is not None and not comparison.same_answers:
         verdict = comparison.elsewhere.verdict
         said = {"fails more": "fails more", "cannot tell": "cannot be told"}.get(verdict)
         said = said or ", ".join(comparison.elsewhere.words)
-        yield f"knowledge for new conversations such as these: {said}"
+        yield f"knowledge for more conversations like these: {said}"
     if comparison.more is not None:
         yield _what_would_tell(comparison)
     yield from _beside(comparison)
@@ -119,6 +129,10 @@ def _beside(comparison: Comparison) -> Iterator[str]:
         yield f"facts in the states: not known, since {why} (state_facts=reader)"
     elif not comparison.decision.facts_lost:
         yield f"facts in the states: {comparison.facts_words}"
+    wrong = [FactTotals(side.facts).contradicted for side in comparison.sides]
+    if None not in wrong:
+        base, new = (shown_value(share, RECALL) for share in wrong)
+        yield f"facts contradicted in the answers: {base} -> {new}"
     if comparison.no_controls:
         yield f"make the controls of this reader: {command_for(comparison.base)}"
     elif not comparison.weak_reader:
@@ -248,7 +262,7 @@ def _details(comparison: Comparison) -> Iterator[Section]:
     yield _failures(comparison)
     if (table := spending_table(_spent(comparison))) is not None:
         yield Section("Tokens per correct answer", [table, [SPENDING_NOTE]])
-    # Interval for new conversations and p stand in the JSON: these decide nothing.
+    # Interval for more conversations and p stand in the JSON: these decide nothing.
     heads = ["", "", *_LINE_HEADS[:4], _LINE_HEADS[-1]]
     for column, lines in comparison.breakdowns.items():
         rows = []

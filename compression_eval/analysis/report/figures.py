@@ -15,6 +15,7 @@ from compression_eval.analysis.columns import CRITERIA, FACTS, SAMPLE_COLUMNS
 from compression_eval.analysis.comparison.changes import MISS, worst_criteria
 from compression_eval.analysis.comparison.measures import (
     HEADLINE,
+    RECALL,
     Failures,
     failures,
     ungraded,
@@ -52,7 +53,7 @@ from compression_eval.grading.rubric import FORMULA, KNOWLEDGE, OVERALL, structu
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-TABLE_MEASURES: tuple[str, ...] = (KNOWLEDGE, *structure().dimensions, OVERALL)
+TABLE_MEASURES: tuple[str, ...] = (KNOWLEDGE, RECALL, *structure().dimensions, OVERALL)
 """Columns of an arm's table, in its order."""
 
 GROUPS: Mapping[str, str] = {
@@ -226,12 +227,15 @@ class Survival:
     fact_agreement: float | None = None
     """Share of the facts that were both read and looked up on which the two say the same, 0 to 1;
     None where there are none."""
+    contradicted: float | None = None
+    """Share of the facts that the answers contradict, by the grader's word; None without one."""
 
     @classmethod
     def of(cls, facts: FactTotals) -> "Survival":
         """Return the counts that a report is made of."""
         shares = facts.shares("cycles"), facts.shares("age")
-        return cls(*shares, dict(facts.stages), facts.read, facts.agreement)
+        stages, agreement = dict(facts.stages), facts.agreement
+        return cls(*shares, stages, facts.read, agreement, facts.contradicted)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from compression_eval.analysis.comparison.measures import (
     RECALL,
     SHARES,
     SURVIVAL,
+    margin_in_facts,
     shown_change,
     shown_p,
 )
@@ -117,11 +118,12 @@ def _percents(limits: Limits | None) -> str:
     return f"{percent(limits[0])} to {percent(limits[1])}"
 
 
-def _with_probes(value: Value | None, probes: float = math.inf) -> str:
+def _with_probes(value: Value | None, probes: float = math.inf, measure: str = KNOWLEDGE) -> str:
     """Return a mean, with the number of its probes where it is smaller than that of its row."""
     if value is None:
         return DASH
-    return decimal(value.value) + (f" ({value.probes})" if value.probes < probes else "")
+    few = f" ({value.probes})" if value.probes < probes else ""
+    return _shown(measure, value.value) + few
 
 
 def _named(arm: ReportedArm) -> Cell:
@@ -284,6 +286,7 @@ def summary(of: Figures) -> Part:
                 "Tokens left": decimal(figures.costs["tokens_after"], 0),
                 "Standing": f"control: {arm.role}" if arm.role else standing,
                 **{title_of(name): _mean(of, arm, name) for name in others},
+                "Contradicted": percent(figures.survival.contradicted, 1),
                 "Removed": percent(figures.costs["removed"], 1),
             }
         )
@@ -303,8 +306,9 @@ def summary(of: Figures) -> Part:
         "where its knowledge is between that of the arms none (0 %) and full (100 %). Tokens "
         "left: mean size of its states. Removed: the mean of the conversations' shares. Dominated: "
         "on the probes that all arms have an answer to, another arm is shown to be better (by the "
-        "intervals, not by the means alone), keeps no more tokens and fails no more often. Failed: "
-        "samples without a score, and compressions that gave no state, or a suspect one."
+        "intervals, not by the means alone), keeps no more tokens and fails no more often. "
+        "Contradicted: facts that the answers give another value for, by the grader's word. "
+        "Failed: samples without a score, and compressions that gave no state, or a suspect one."
     )
     heads = list(rows[0])
     cells = [list(row.values()) for row in rows]
@@ -353,7 +357,8 @@ def _pairs(of: Figures) -> Part | None:
         * once
         + "; p adjusted by Holm's method over all pairs. Verdicts are those of the command compare "
         "on the higher arm: better where p is under 5 %, and whether the difference is shown to be "
-        f"at least the margin of {DEFAULT_THRESHOLD:g}, or less. It gives p for its two arms alone "
+        f"at least the margin of {DEFAULT_THRESHOLD:g} ({margin_in_facts(DEFAULT_THRESHOLD)}), or "
+        "less. It gives p for its two arms alone "
         "and counts failures apart. Exact: both arms come out the same every time."
     )
     count = f"{counted(len(table.rows), 'pair')}, the largest difference first"
@@ -376,7 +381,7 @@ def _retention(of: Figures) -> Part | None:
     if not rows:
         return None
     heads = ["Arm", "Conversations", "Failed", "Floor", "Ceiling", "Retention"]
-    heads += ["95 % here", "95 % for new conversations"]
+    heads += ["95 % here", "95 % for more like these"]
     note = (
         "(arm - floor) / (ceiling - floor) of knowledge, a ratio of means over the conversations, "
         "on the probes that all three have, by Fieller's method. Close: ceiling and floor are less "
@@ -396,7 +401,7 @@ def _scores(of: Figures) -> Part:
             [
                 row.label,
                 str(row.probes),
-                *(_with_probes(row.cells[name], row.probes) for name in TABLE_MEASURES),
+                *(_with_probes(row.cells[name], row.probes, name) for name in TABLE_MEASURES),
             ]
             for row in of.of_arm[arm.name].table
         ]
@@ -424,7 +429,7 @@ def _intervals(of: Figures) -> Part:
     note = (
         "Means over the conversations, every one counting the same. Under each, 95 % "
         "intervals: on these conversations (fixtures and probes as they are; the unit is "
-        "the compression), below it for new conversations (the unit is the fixture; "
+        "the compression), below it for more conversations like these (the unit is the fixture; "
         "Student's t). No spread: every compression and answer came out the same."
     )
     table = Table(["Arm", *map(title_of, HEADLINE)], rows)

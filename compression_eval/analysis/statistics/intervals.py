@@ -4,9 +4,9 @@
 compression (and the answer from it). The unit is the state. This is what a maintainer asks who
 changed a prompt, and what a verdict rests on.
 
-*For new conversations*: the fixtures are a sample of those that the compressor will meet. The
-unit is the fixture; with few of them Student's t is wide, and that is the truth of it. Whatever
-varies on these conversations varies on new ones as well, so this interval is never the narrower.
+*For more conversations like these*: the fixtures are a sample of conversations of the same kind,
+and of no other. The unit is the fixture; with few of them Student's t is wide. Whatever varies on
+these conversations varies on others as well, so this interval is never the narrower.
 """
 
 import math
@@ -160,7 +160,7 @@ class Estimate:
     here: Limits | None
     """On these conversations; None if none was compressed twice."""
     elsewhere: Limits | None
-    """For new conversations; None with a single fixture."""
+    """For more conversations like these; None with a single fixture."""
     no_spread: bool
     """Whether all compressions gave the same: the interval is a point."""
 
@@ -197,7 +197,7 @@ class Difference:
     here: Spread | None
     """On these conversations; None if no fixture was compressed twice."""
     elsewhere: Spread | None
-    """For new conversations; None with a single fixture."""
+    """For more conversations like these; None with a single fixture."""
 
     @property
     def estimate(self) -> float:
@@ -211,8 +211,8 @@ def paired_difference(base: ArmValues, new: ArmValues) -> Difference | None:
     The error on these conversations adds up, over units and both arms, the variance between the
     states of a unit, each state counting with the share that its probes have in the mean; the
     degrees of freedom are those of Satterthwaite (1946), with the terms corrected for being
-    estimated from few states. For new conversations it is the paired t-test over the means of the
-    conversations, or the spread on these ones where that is the wider.
+    estimated from few states. For more conversations like these it is the paired t-test over the
+    means of the conversations, or the spread on these ones where that is the wider.
     """
     items = sorted(base.by_item.keys() & new.by_item.keys())
     if not items:
@@ -305,7 +305,7 @@ class Retention:
     here: Limits | None
     """Limits on these conversations; None if they cannot be given."""
     elsewhere: Limits | None
-    """Limits for new conversations."""
+    """Limits for more conversations like these."""
 
     @property
     def reach(self) -> float:

@@ -58,7 +58,7 @@ class Design:
 def standard_error(design: Design, variances: Variances, *, elsewhere: bool = False) -> float:
     """Return the standard error of the difference of two arms of one design.
 
-    It is that on these conversations, or (`elsewhere`) for new ones.
+    It is that on these conversations, or (`elsewhere`) for more conversations like these.
     """
     per_state = (
         variances.state

@@ -17,6 +17,9 @@ MIN_RANGE = 2.0
 MARGIN_SHARE = 0.1
 """The default margin as a share of that range, where this is less than `DEFAULT_THRESHOLD`."""
 
+RECALL_OF_A_POINT = 1 / 3.92
+"""What a point of knowledge is in fact recall, among arms that summarise (docs/findings.md)."""
+
 FACTS_LOST = 0.08
 """A larger loss of the share of facts in the states is a regression, if it is significant."""
 

@@ -152,9 +152,12 @@ def test_every_two_arms_have_a_verdict_and_controls_none() -> None:
     assert smallest == pytest.approx(3 * alone.pairs[0].p_value, rel=0.05)
 
 
-def fact(in_state: bool | None, read: str | None, stage: str = "unused") -> dict[str, Any]:
+def fact(
+    in_state: bool | None, read: str | None, stage: str = "unused", graded: str | None = None
+) -> dict[str, Any]:
     return {
         "stage": stage,
+        "in_answer_read": graded,
         "in_state": in_state,
         "in_state_read": read,
         "age_share": 0.9,
@@ -166,8 +169,8 @@ def fact(in_state: bool | None, read: str | None, stage: str = "unused") -> dict
 
 def test_stages_decide_and_a_failed_compression_counts_nowhere() -> None:
     facts = [
-        fact(False, "stated", "used"),
-        fact(True, "absent", "dropped"),
+        fact(False, "stated", "used", "stated"),
+        fact(True, "absent", "dropped", "contradicted"),
         fact(None, "derivable"),
         fact(True, None),
         fact(True, "stated"),
@@ -180,6 +183,7 @@ def test_stages_decide_and_a_failed_compression_counts_nowhere() -> None:
     assert found.read == 4
     # Of three that were both read and looked up one is the same.
     assert found.fact_agreement == 1 / 3
+    assert found.contradicted == 1 / 2
 
 
 def test_in_older_logs_the_readers_word_is_the_share_in_states() -> None:

@@ -85,10 +85,8 @@ def test_a_failed_arm_is_a_failure_and_no_number(made: Path) -> None:
 
 def test_markdown_has_the_form_to_paste(made: Path) -> None:
     text = (made / "report.md").read_text("utf-8")
-    heads = (
-        "| Fixture | Probes | Knowledge | Accuracy | Context | Artifact | Complete | Continuity |"
-    )
-    assert f"{heads} Instruction | Overall |" in text
+    heads = "| Fixture | Probes | Knowledge | Facts in answer | Accuracy | Context | Artifact |"
+    assert f"{heads} Complete | Continuity | Instruction | Overall |" in text
     assert "No language model was involved" in text
     assert f"{FORMULA}; a sample that failed has no score".removeprefix("dimension") in text
     assert "every conversation counts the same" in text
