@@ -244,7 +244,6 @@ SAMPLE_COLUMNS: dict[str, Read] = {
     },
     "question": _of_record(lambda record: record.probe.question),
     "answer": _of_record(lambda record: record.answer.text if record.answer else None),
-    "answer_model": lambda seen: seen.sample.output.model or None,
     "answer_cut_off": _of_record(lambda record: bool(record.answer and record.answer.cut_off)),
     "replicate": _of_record(lambda record: record.replicate),
     "state_id": _of_record(lambda record: record.state.state_id),
