@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from click.testing import CliRunner
 
@@ -152,11 +153,40 @@ def test_far_above_usual_needs_a_thousand_tokens(tmp_path: Path) -> None:
     assert "1 of 1 compaction far above usual" in done.output
     for name in ("index.html", "report.md"):
         assert "big0.py: 40 of 40 lines" in (out / name).read_text()
-    (session,) = json.loads((out / "figures.json").read_text())["sessions"]
+    found, schema = (
+        json.loads((out / name).read_text()) for name in ("figures.json", "figures.schema.json")
+    )
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(found, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(found | {"means": [{}]}, schema)
+    (session,) = found["sessions"]
     assert session["compactions"][0]["tokens_before"] == 150_000
     assert "around a compaction, +1" in (out / "charts" / "fetched-again.svg").read_text()
     (known,) = compactions_frame(str(tmp_path / "session.jsonl")).to_dict("records")
     assert known["fetched_again"] == session["compactions"][0]["fetched_again"] > 0
+    second = CliRunner().invoke(main, ["postmortem", str(tmp_path), "--out", str(out)])
+    assert second.exit_code == 0, second.output  # a page of ours is replaced
+
+
+def test_a_page_of_something_else_is_not_replaced(tmp_path: Path) -> None:
+    planted(again).session.write(tmp_path)
+    (page := tmp_path / "index.html").write_text("<title>My site</title>")
+    done = CliRunner().invoke(main, ["postmortem", str(tmp_path), "--out", str(tmp_path)])
+    assert done.exit_code == 1
+    assert done.output == (
+        f"Error: --out: {page} is not a page of compression_eval; name another folder\n"
+    )
+    assert page.read_text() == "<title>My site</title>"
+
+
+def test_a_frame_of_nothing_has_its_columns(tmp_path: Path) -> None:
+    empty = compactions_frame(str(Work().session.write(tmp_path)))
+    assert empty.empty
+    planted(again).session.write(tmp_path)
+    frame = compactions_frame(str(tmp_path))
+    assert list(empty.columns) == list(frame.columns)
+    assert "files" not in frame.columns
 
 
 def test_the_first_new_edit_is_no_edit_that_was_made_before_or_elsewhere(tmp_path: Path) -> None:
