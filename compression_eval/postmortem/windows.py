@@ -82,6 +82,8 @@ class Window:
     """Tokens of file text that was shown again, by the rule for re-reads."""
     by_call: Sequence[float] = ()
     """Tokens of `held` by the call that first showed them."""
+    calls: Sequence[str] = ()
+    """The identifiers of its calls."""
     rereads: Sequence[Reread] = ()
     edit_calls: int | None = None
     """Calls up to the first new edit; None if there was none in reach."""
@@ -248,6 +250,7 @@ class Session:
             start=start,
             held=sum(by_call),
             by_call=by_call,
+            calls=[step.call.id for step in steps],
             shown_again=sum(each.tokens for each in rereads),
             rereads=rereads,
             edit_calls=next((at - start for at in reach if self._steps[at].edit), None),
