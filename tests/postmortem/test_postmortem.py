@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import jsonschema
@@ -12,12 +13,13 @@ from click.testing import CliRunner
 from compression_eval import compactions_frame
 from compression_eval.cli import main
 from compression_eval.postmortem.sessions import (
+    Mean,
     each_once,
     over_sessions,
     read_sessions,
     session_row,
 )
-from compression_eval.postmortem.windows import WINDOW
+from compression_eval.postmortem.windows import WINDOW, Compaction
 from tests.conversations.readers.claude_code_session import Session, result, text, use
 
 LONG = [f"def step_{n}(value): return value * {n} + offset  # part {n}" for n in range(40)]
@@ -200,6 +202,34 @@ def test_the_first_new_edit_is_no_edit_that_was_made_before_or_elsewhere(tmp_pat
     assert told.compaction.window.edit_calls == 4
     (none,) = planted(lambda _: None).row(tmp_path).compactions
     assert none.compaction.window.edit_calls is None
+
+
+def test_a_new_edit_is_awaited_for_as_many_calls_in_a_control_as_in_its_window(
+    tmp_path: Path,
+) -> None:
+    def edits(work: Work) -> None:
+        work.fresh(5)
+        work.edit("core.py", LONG[7], "def step_7(value): return 7")
+
+    def without_edit(after: Any) -> tuple[Mean, Compaction]:
+        work = Work()
+        work.fresh(150)
+        work.compacted()
+        after(work)
+        work.fresh(40)
+        work.compacted()
+        row = work.row(tmp_path)
+        (mean,) = [each for each in over_sessions([row]) if each.measure == "without_edit"]
+        return mean, row.compactions[0].compaction
+
+    never, found = without_edit(lambda _: None)
+    assert found.window
+    assert found.window.reach == 40
+    assert {each.reach for each in found.controls} > {40, 20}
+    assert never.after == never.control
+    soon, found = without_edit(edits)
+    assert soon.after == 5
+    assert soon.control == fmean(each.reach for each in found.controls)
 
 
 def test_too_little_is_no_verdict(tmp_path: Path) -> None:
