@@ -334,11 +334,13 @@ def _steps(fixture: Fixture) -> list[_Step]:
     numbered = [replace(call, message=number) for number, call in enumerate(calls)]
     reads: dict[int, list[str]] = defaultdict(list)
     writes: dict[int, list[str]] = defaultdict(list)
-    for event in read_calls(numbered).events:
-        if not event.folder and event.action != "deleted":
-            (reads if event.action == "read" else writes)[event.message].append(
-                event.to or event.path
-            )
+    reading = read_calls(numbered)
+    for event in reading.events:
+        if event.action == "read":
+            if (event.message, event.path) in reading.printed:
+                reads[event.message].append(event.path)
+        elif not event.folder and event.action != "deleted":
+            writes[event.message].append(event.to or event.path)
     cuts = [each.cut for each in fixture.recorded_compactions]
     steps: list[_Step] = []
     edits: set[tuple[str, ...]] = set()

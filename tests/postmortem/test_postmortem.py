@@ -93,6 +93,16 @@ def other_tool(work: Work) -> None:
     work.call("Bash", "\n".join(OTHER), command="cat view.ts")
 
 
+def searched(work: Work) -> None:
+    around = "\n".join([f"1:{LONG[0]}", *(f"{n}-{line}" for n, line in enumerate(LONG[1:], 2))])
+    work.call("Bash", around, command="grep -n -A39 step_0 core.py")
+    work.call("Bash", "\n".join(LONG), command="rg step core.py")
+
+
+def searched_and_shown(work: Work) -> None:
+    work.call("Bash", "\n".join(LONG), command="rg step core.py && sed -n 1,40p core.py")
+
+
 def changed_since(work: Work) -> None:
     work.edit("core.py", LONG[5], "def step_5(value): return 5")
     work.read("core.py", [*LONG[:5], "def step_5(value): return 5", *LONG[6:]])
@@ -113,6 +123,8 @@ def another_file(work: Work) -> None:
         (again, 1.0, ["core.py"]),
         (other_numbers, 1.0, ["core.py"]),
         (other_tool, 1.0, ["view.ts"]),
+        (searched, 1.0, []),  # the lines that match are no look at the file
+        (searched_and_shown, 1.0, ["core.py"]),
         (changed_since, 0.95, []),  # its text is held, but an edit since asks for a look
         (mostly_new, 0.5, []),
         (another_file, 1.0, []),
