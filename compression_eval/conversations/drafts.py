@@ -360,7 +360,10 @@ class Conversation:
         if not self.drafts or any(draft.role == "user" for draft in self.drafts):
             return
         given = Json.of(json_object(arguments) if arguments else None)
-        prompt = given.first("prompt", "task")
+        self.open_with(given.first("prompt", "task"))
+
+    def open_with(self, prompt: str) -> None:
+        """Put the user's first message before all others, or a note if it is not in the file."""
         if not prompt:
             self.caveat(
                 "the file does not hold the prompt; a note stands in its place as the user's "

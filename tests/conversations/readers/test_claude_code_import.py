@@ -112,6 +112,43 @@ def test_of_a_compaction_of_what_the_file_lacks_only_the_place_is_kept(tmp_path:
     assert (compaction.summary, compaction.state) == (None, None)
 
 
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_file_that_begins_within_a_turn_keeps_the_place_of_its_first_compaction(
+    announced: bool, tmp_path: Path
+) -> None:
+    session = Session()
+    session.last = "not-in-the-file"
+    session.user([result("t0", "of a call that is not there")])
+    session.model("m1", text("Looking."), use("t1"))
+    session.user([result("t1", "found")])
+    if announced:
+        session.boundary(preTokens=150_000)
+    session.summary("What came before this file, and the look.")
+    session.model("m2", text("Going on."))
+    session.user("Now the tests.")
+    session.model("m3", text("Done."))
+    session.boundary()
+    session.summary("All of it.")
+    session.model("m4", text("Ready."))
+    found = imported(session.write(tmp_path), tmp_path)
+    assert words(found) == [
+        "[the prompt is not in the recording]",
+        "Looking.",
+        "found",
+        "What came before this file, and the look.",
+        "Going on.",
+        "Now the tests.",
+        "Done.",
+        "Ready.",
+    ]
+    first, second = found.fixture.recorded_compactions
+    assert (first.cut, first.tokens_before) == (3, 150_000 if announced else None)
+    assert (first.summary, first.state) == (None, None)
+    assert (second.cut, second.summary) == (7, "All of it.")
+    assert second.state
+    assert "within a turn" in "\n".join(found.caveats)
+
+
 def test_messages_that_no_person_wrote_are_marked(tmp_path: Path) -> None:
     session = Session()
     session.user("Fix the bug.")
