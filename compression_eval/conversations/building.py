@@ -16,6 +16,7 @@ from typing import Any, Literal
 from compression_eval.conversations.drafts import NO_CALL, Conversation, Draft, Image, Omitted
 from compression_eval.conversations.fields import clean, json_object
 from compression_eval.errors import DataError
+from compression_eval.fixtures.metadata import FIELD, checked
 from compression_eval.fixtures.models import (
     IMAGE_DATA,
     NO_RESULT,
@@ -31,7 +32,7 @@ from compression_eval.fixtures.models import (
     typed,
 )
 
-IMPORTER = "importer 2"
+IMPORTER = "importer 3"
 """Version of the rules here and in the readers; a change of what they yield raises it."""
 
 Images = Literal["describe", "keep"]
@@ -334,6 +335,13 @@ def _message(draft: Draft, images: Images, ids: _CallIds) -> Message:
         data["injected"] = True
     if draft.role == "tool":
         data["tool_call_id"] = ids.of_result(draft.call_id or "")
+    known = {
+        "is_error": draft.failed or None,
+        "timestamp": draft.line.time if draft.line else "",
+        "usage": draft.usage,
+    }
+    if metadata := checked(known):
+        data[FIELD] = metadata
     return Message.model_validate(data)
 
 

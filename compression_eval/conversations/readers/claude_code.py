@@ -194,6 +194,9 @@ class _Session(Reader):
         repeats = bool(self._context.repeatable)
         opened = turn.add(message["content"], line, repeats=repeats)
         self._drafts[self._at] = turn.touched
+        if (output := message.count("usage", "output_tokens")) is not None:
+            # Each of its lines repeats it; the last one has all tokens.
+            turn.drafts[0].usage = {"input_tokens": _input_tokens(message), "output_tokens": output}
         self._context.say(opened)
 
     def user(self, line: Line, entry: Json) -> None:
@@ -411,7 +414,7 @@ class _Context:
         """
         # The prompt may have been an argument of the program, so that no line holds it.
         self._begun = self._begun or not self._partial
-        total = sum(message.count("usage", key) or 0 for key in _INPUT)
+        total = _input_tokens(message)
         compaction, self._unmeasured = self._unmeasured, None
         if compaction is not None:
             self._missing[compaction] = None
@@ -454,6 +457,10 @@ class _Context:
                     f"compaction {number}: the recorded state is what the file shows; what the "
                     "agent's client attached again (files, plan, tasks) may be missing"
                 )
+
+
+def _input_tokens(message: Json) -> int:
+    return sum(message.count("usage", key) or 0 for key in _INPUT)
 
 
 def _ordered(drafts: Sequence[Draft]) -> list[Draft]:
