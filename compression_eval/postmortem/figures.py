@@ -41,7 +41,7 @@ class FileFigures(_Figures):
 
 
 class CompactionFigures(_Figures):
-    """A compaction; tokens are characters divided by four."""
+    """A compaction; its sizes are the client's, other tokens are characters divided by four."""
 
     message: int
     """Messages before it."""
