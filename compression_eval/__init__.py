@@ -11,7 +11,6 @@ if TYPE_CHECKING:  # an alias of the same name makes it public for type checkers
     from compression_eval.analysis import gradings_frame as gradings_frame
     from compression_eval.analysis import samples_frame as samples_frame
     from compression_eval.analysis import states_frame as states_frame
-    from compression_eval.analysis.postmortem import compactions_frame as compactions_frame
     from compression_eval.calibration.task import grader_calibration as grader_calibration
     from compression_eval.compressors.anchored import AnchoredCompaction as AnchoredCompaction
     from compression_eval.compressors.artifacts import (
@@ -43,6 +42,7 @@ if TYPE_CHECKING:  # an alias of the same name makes it public for type checkers
         AnthropicTextCompaction as AnthropicTextCompaction,
     )
     from compression_eval.compressors.vendors import OpenAICompaction as OpenAICompaction
+    from compression_eval.postmortem.figures import compactions_frame as compactions_frame
     from compression_eval.task import compression as compression
 
 _PLACES = {
@@ -53,7 +53,7 @@ _PLACES = {
         "samples_frame",
         "states_frame",
     ),
-    "analysis.postmortem": ("compactions_frame",),
+    "postmortem.figures": ("compactions_frame",),
     "compressors.anchored": ("AnchoredCompaction",),
     "compressors.artifacts": ("ArtifactIndexCompaction",),
     "compressors.budget": ("safe_head", "safe_tail"),

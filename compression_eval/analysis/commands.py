@@ -26,6 +26,9 @@ _SPREADING = ("--to", "--controls")
 MAX_COLUMNS = 140
 """Width of a comparison in a file or a pipe: room for a table of facts in one piece."""
 
+_GENERATOR, _HEAD = b'<meta name="generator" content="compression_eval">', 1_000
+"""How a page of ours is known, as its template has it, and within how many bytes."""
+
 DEFAULT_VIEWER = "http://127.0.0.1:7575"
 """Default address of `inspect view`."""
 
@@ -287,7 +290,7 @@ def report(
     """
     if not viewer.startswith(("http://", "https://")):
         raise DataError(f"--viewer: an address that begins with http is expected, not {viewer!r}")
-    require_for_report()
+    check_report(out)
     from compression_eval.analysis.logs import agent_logs
     from compression_eval.analysis.report.page import report_files, write_files
 
@@ -313,13 +316,16 @@ def report(
     return remarks  # for quickstart
 
 
-def require_for_report() -> None:
-    """Check that the packages for a report are installed.
+def check_report(out: Path) -> None:
+    """Check that the packages for a report are installed, and that its folder has no other page.
 
     Raises:
-        DataError: One is missing.
+        DataError: A package is missing, or the folder has an index.html of something else.
     """
     _require("report", "jinja2", "vl_convert", "scipy")
+    page = out / "index.html"
+    if page.exists() and _GENERATOR not in page.read_bytes()[:_HEAD]:
+        raise DataError(f"--out: {page} is not a page of compression_eval; name another folder")
 
 
 def _require(what: str, *packages: str) -> None:

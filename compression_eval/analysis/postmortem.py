@@ -1,15 +1,15 @@
 """``compression-eval postmortem``: the page of a post-mortem, for a terminal or a browser.
 
-`page` is the text, the same everywhere; `_figures` is the same as plain data, and `_chart` draws
-what was fetched again by the call before and after the compactions.
+`page` is the text, the same everywhere; `_chart` draws what was fetched again by the call before
+and after the compactions.
 """
 
+import json
 import math
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +18,7 @@ from compression_eval.conversations.sources import usual_places
 from compression_eval.engine import Engine, jobs_option
 from compression_eval.errors import DataError
 from compression_eval.fixtures.writing import versioned_json
+from compression_eval.postmortem.figures import figures, figures_schema
 from compression_eval.postmortem.sessions import (
     MEASURES,
     SessionRow,
@@ -31,8 +32,6 @@ from compression_eval.terminal import CleanCommand, Output, examples
 from compression_eval.text.tables import Section, Table, as_markdown, as_text, counted
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from compression_eval.analysis.report.charts import Chart
 
 _MAX_FILES = 5
@@ -73,9 +72,9 @@ def postmortem_command(paths: tuple[str, ...], out: Path | None, jobs: int | Non
     what exceeds nine in ten of those, and their median by 1,000 tokens.
     """
     if out:
-        from compression_eval.analysis.commands import require_for_report
+        from compression_eval.analysis.commands import check_report
 
-        require_for_report()
+        check_report(out)
     skipped: list[tuple[str, str]] = []
     places = paths or usual_places()
     rows = list(
@@ -91,7 +90,7 @@ def postmortem_command(paths: tuple[str, ...], out: Path | None, jobs: int | Non
             click.echo(f"  {printable(place, 200, end=True)}: {printable(why, 300)}", err=True)
     if out:
         _write(out, rows, parts)
-        click.echo(f"\nwrote {out / 'index.html'}, report.md and figures.json")
+        click.echo(f"\nwrote {out / 'index.html'}, report.md and figures.json with its schema")
 
 
 def _write(out: Path, rows: Sequence[SessionRow], parts: Sequence[Section]) -> None:
@@ -108,9 +107,10 @@ def _write(out: Path, rows: Sequence[SessionRow], parts: Sequence[Section]) -> N
         "away from compactions.",
         [chart] if chart else [],
         markdown=as_markdown(parts),
-        figures=versioned_json(_figures(rows)),
+        figures=versioned_json(figures(rows).model_dump()),
     )
-    write_files(out, files)
+    schema = json.dumps(figures_schema(), indent=1) + "\n"
+    write_files(out, files | {"figures.schema.json": schema.encode()})
 
 
 def _chart(rows: Sequence[SessionRow]) -> "Chart | None":
@@ -256,74 +256,3 @@ def _flagged(rows: Sequence[SessionRow]) -> list[str]:
         f"measured: the {WINDOW} calls after a compaction and equal windows elsewhere in the same "
         "session; limits over threads",
     ]
-
-
-def _figures(rows: Sequence[SessionRow]) -> dict[str, Any]:
-    """Return the figures of a page as plain data."""
-    return {
-        "sessions": [
-            {
-                "name": row.name,
-                "place": row.place,
-                "agent": row.agent,
-                "calls": row.calls,
-                "compactions": [_of_compaction(each) for each in row.compactions],
-            }
-            for row in rows
-        ],
-        "means": [
-            {
-                "measure": mean.measure,
-                "after": mean.after,
-                "control": mean.control,
-                "low": None if math.isnan(mean.low) else mean.low,
-                "high": None if math.isnan(mean.high) else mean.high,
-                "compactions": mean.compactions,
-            }
-            for mean in over_sessions(rows)
-        ],
-    }
-
-
-def compactions_frame(*paths: str | os.PathLike[str]) -> "DataFrame":
-    """Return a row for each compaction of recorded sessions, as the JSON of the page has them.
-
-    Args:
-        paths: Sessions, folders of sessions or patterns; the usual places of agents if there are
-            none.
-
-    Raises:
-        DataError: A path does not exist.
-    """
-    from pandas import DataFrame
-
-    one = Engine(1)  # other processes would run a script without a guard again
-    return DataFrame(
-        [
-            {"session": row.name, "agent": row.agent, "place": row.place}
-            | {name: value for name, value in _of_compaction(each).items() if name != "files"}
-            for row in read_sessions([os.fspath(path) for path in paths] or usual_places(), one)
-            for each in row.compactions
-        ]
-    )
-
-
-def _of_compaction(told: Told) -> dict[str, Any]:
-    found, window = told.compaction, told.compaction.window
-    return {
-        "message": found.cut,
-        "kind": found.kind,
-        "trigger": found.trigger,
-        "tokens_before": found.tokens_before,
-        "tokens_after": found.tokens_after,
-        "verdict": told.verdict,
-        "fetched_again": window.held if window else None,
-        "shown_again": window.shown_again if window else None,
-        "usual": found.usual,
-        "limit": None if math.isinf(told.limit) else told.limit,
-        "calls_to_new_edit": window.edit_calls if window else None,
-        "files": [
-            {"path": file.path, "lines": file.lines, "of": file.of, "tokens": file.tokens}
-            for file in (window.rereads if window else ())
-        ],
-    }

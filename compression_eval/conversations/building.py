@@ -16,6 +16,7 @@ from typing import Any, Literal
 from compression_eval.conversations.drafts import NO_CALL, Conversation, Draft, Image, Omitted
 from compression_eval.conversations.fields import clean, json_object
 from compression_eval.errors import DataError
+from compression_eval.fixtures.metadata import FIELD, checked
 from compression_eval.fixtures.models import (
     IMAGE_DATA,
     NO_RESULT,
@@ -31,7 +32,7 @@ from compression_eval.fixtures.models import (
     typed,
 )
 
-IMPORTER = "importer 2"
+IMPORTER = "importer 3"
 """Version of the rules here and in the readers; a change of what they yield raises it."""
 
 Images = Literal["describe", "keep"]
@@ -244,10 +245,6 @@ def _compactions(
             state = [
                 part for turn in whole for part in _in_state(turn, messages, numbers, images, ids)
             ]
-        last = recorded[-1] if recorded and recorded[-1].cut == cut else None
-        if last and last.summary is None and last.state is None:
-            conversation.caveat("a compaction that left nothing, before another one, is left out")
-            recorded.pop()
         made = RecordedCompaction(
             cut=cut,
             kind=compaction.kind,
@@ -257,8 +254,26 @@ def _compactions(
             tokens_after=compaction.tokens_after,
             state=state,
         )
+        if recorded and recorded[-1].cut == cut:
+            conversation.caveat("compactions without a message between them are taken for one")
+            made = _joined(recorded.pop(), made)
         recorded.append(made)
     return recorded
+
+
+def _joined(first: RecordedCompaction, second: RecordedCompaction) -> RecordedCompaction:
+    """Return one compaction for two at the same cut: the last one that left something.
+
+    A second one that merely cleared results changed what the first one had left.
+    """
+    if second.kind == "clear" and first.kind != "clear":
+        if first.state is None or second.state is None:
+            return first
+        left = {"state": second.state, "tokens_after": second.tokens_after}
+        return first.model_copy(update=left)
+    alike = (first.kind == "clear") == (second.kind == "clear")
+    left_nothing = second.summary is None and second.state is None
+    return first if alike and left_nothing else second
 
 
 def _answered_turn(turn: Sequence[Draft]) -> list[Draft]:
@@ -320,6 +335,13 @@ def _message(draft: Draft, images: Images, ids: _CallIds) -> Message:
         data["injected"] = True
     if draft.role == "tool":
         data["tool_call_id"] = ids.of_result(draft.call_id or "")
+    known = {
+        "is_error": draft.failed or None,
+        "timestamp": draft.line.time if draft.line else "",
+        "usage": draft.usage,
+    }
+    if metadata := checked(known):
+        data[FIELD] = metadata
     return Message.model_validate(data)
 
 

@@ -86,6 +86,10 @@ class Draft:
     """Of a tool message: the call that it answers."""
     injected: bool = False
     """Of a user message: whether the agent's client put it in, as the file says."""
+    failed: bool = False
+    """Of a tool message: whether the file marks it as an error."""
+    usage: dict[str, int | None] | None = None
+    """Of the model's: tokens, as in `fixtures.metadata.checked`."""
     line: "Line | None" = None
     """Where it comes from; None if no line stands for it."""
 
@@ -130,6 +134,8 @@ class Line:
     """Whether it looks like a message, or became one."""
     lost: bool = False
     """Whether a message that it held may be missing: it is damaged, or on a branch that is left."""
+    time: str = ""
+    """When it was written, as the file says."""
     reason: str | None = None
     unknown: bool = False
     parts: list[tuple[str, str]] = field(default_factory=list)
@@ -360,7 +366,10 @@ class Conversation:
         if not self.drafts or any(draft.role == "user" for draft in self.drafts):
             return
         given = Json.of(json_object(arguments) if arguments else None)
-        prompt = given.first("prompt", "task")
+        self.open_with(given.first("prompt", "task"))
+
+    def open_with(self, prompt: str) -> None:
+        """Put the user's first message before all others, or a note if it is not in the file."""
         if not prompt:
             self.caveat(
                 "the file does not hold the prompt; a note stands in its place as the user's "

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from compression_eval.fixtures.digests import digest
+from compression_eval.fixtures.metadata import FIELD
 from compression_eval.fixtures.models import NO_RESULT, Fixture, Message
 
 Duplicates = Literal["all", "longest"]
@@ -166,8 +167,9 @@ def _digests(messages: Iterable[Message]) -> "array[int]":
         (
             _UNRECORDED
             if message.role == "tool" and message.text == NO_RESULT
-            else _number(hashlib.blake2b(message.model_dump_json().encode(), digest_size=8))
+            else _number(hashlib.blake2b(said.encode(), digest_size=8))
             for message in messages
+            for said in [message.model_dump_json(exclude={FIELD})]  # a copy may have other times
         ),
     )
 

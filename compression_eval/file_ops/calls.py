@@ -51,6 +51,7 @@ class Call:
         arguments: Decoded arguments; data from a conversation, of any shape.
         result: The result's text; None if there is no result.
         error: Whether the result is marked as an error.
+        id: Its identifier; empty if unknown.
     """
 
     message: int
@@ -58,6 +59,7 @@ class Call:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     result: str | None = ""
     error: bool = False
+    id: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def calls_of_messages(messages: Sequence[ChatMessage]) -> list[Call]:
     def parts(position: int, message: ChatMessage) -> _Parts:
         if isinstance(message, ChatMessageAssistant):
             return [
-                (call.id, Call(position, call.function, dict(call.arguments), None))
+                (call.id, Call(position, call.function, dict(call.arguments), None, id=call.id))
                 for call in message.tool_calls or []
             ], None
         if not isinstance(message, ChatMessageTool):
@@ -106,7 +108,7 @@ def calls_of_fixture(messages: Sequence[Message]) -> list[Call]:
 
     def parts(position: int, message: Message) -> _Parts:
         return [
-            (call.id, Call(position, call.function.name, call.function.parsed(), None))
+            (call.id, Call(position, call.function.name, call.function.parsed(), None, id=call.id))
             for call in message.calls
         ], (message.tool_call_id, message.text, False)
 

@@ -155,15 +155,15 @@ class Invocation:
                 else:
                     yield path
 
-    def reads(self, arguments: Iterable[Argument]) -> None:
-        """Record files whose text it printed; folders are left out."""
+    def reads(self, arguments: Iterable[Argument], *, search: bool = False) -> None:
+        """Record files whose text it printed, or what it found in them; folders are left out."""
         for argument in arguments if self.shown and not self.doubtful else ():
             if argument.text is None:
                 self.unknown_path(f"{self.program} of a variable", rewrites=False)
                 continue
             for path in self.paths(argument, reads=True):
                 if not self.broke(argument.text):
-                    self.ledger.read(path)
+                    self.ledger.read(path, search=search)
 
     def broke(self, operand: str | None) -> bool:
         """Return whether it failed on an operand: by its messages, else by the exit code."""

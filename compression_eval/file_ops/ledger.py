@@ -118,6 +118,8 @@ class Reading:
     unclassified: list[Unclassified] = field(default_factory=list)
     root: str = ""
     """The project folder removed from absolute paths; empty if none was found."""
+    printed: set[tuple[int, str]] = field(default_factory=set)
+    """Message and path of the reads that did more than search the file for lines."""
     commands: list[RanCommand] = field(default_factory=list)
     """Commands of shell calls but ``cd``, in the order in which they ran."""
     ended: RanCommand | None = None
@@ -193,10 +195,12 @@ class Ledger:
             if exists and path.count("/") == depth and fnmatchcase(path, pattern)
         )
 
-    def read(self, path: str) -> None:
-        """Record that a file's text was shown; a folder has none."""
+    def read(self, path: str, *, search: bool = False) -> None:
+        """Record that a file's text was shown, or only what a search found; a folder has none."""
         if self.is_folder(path):
             return
+        if not search:
+            self.reading.printed.add((self.message, path))
         if path not in self._known:
             self._note(path, exists=True)
         self._add(FileEvent(self.message, "read", path))

@@ -90,7 +90,7 @@ def _grep(call: Invocation) -> None:
     if call.program in ("rg", "ag", "ack") or call.has("rR", "--recursive"):
         # A folder is searched, and its files are not opened one by one.
         files = [f for f in files if f.text and "." in posixpath.basename(f.text.rstrip("."))]
-    call.reads(files)
+    call.reads(files, search=True)
 
 
 def _sed(call: Invocation) -> None:

@@ -38,11 +38,15 @@ _DRAWS = 4_000
 
 Verdict = Literal["far above usual", "usual", "too few calls", "too few windows to compare with"]
 
-MEASURES: dict[str, tuple[str, Callable[[Window], float]]] = {
-    "held": ("output that the session already held, tokens", lambda window: window.held),
-    "shown_again": ("file text shown again, tokens", lambda window: window.shown_again),
+MEASURES: dict[str, tuple[str, Callable[[Window, int], float]]] = {
+    "held": ("output that the session already held, tokens", lambda window, _: window.held),
+    "shown_again": ("file text shown again, tokens", lambda window, _: window.shown_again),
+    "without_edit": ("calls before the first new edit", Window.without_edit),
 }
-"""What is measured in a window: its name for people, and how it is read."""
+"""What is measured in a window: its name for people, and how it is read.
+
+It is read within as many calls of a window as of the control that it is compared with.
+"""
 
 
 @dataclass(frozen=True)
@@ -237,7 +241,13 @@ def over_sessions(rows: Iterable[SessionRow]) -> list[Mean]:
     found: list[Mean] = []
     for measure, (_, value) in MEASURES.items() if threads else ():
         pairs = [
-            [(value(window), fmean(map(value, controls))) for window, controls in own]
+            [
+                (
+                    fmean(value(window, each.reach) for each in controls),
+                    fmean(value(each, each.reach) for each in controls),
+                )
+                for window, controls in own
+            ]
             for own in threads.values()
         ]
         after, control = zip(*(pair for own in pairs for pair in own), strict=True)

@@ -82,9 +82,18 @@ class Window:
     """Tokens of file text that was shown again, by the rule for re-reads."""
     by_call: Sequence[float] = ()
     """Tokens of `held` by the call that first showed them."""
+    calls: Sequence[str] = ()
+    """The identifiers of its calls."""
     rereads: Sequence[Reread] = ()
     edit_calls: int | None = None
     """Calls up to the first new edit; None if there was none in reach."""
+    reach: int = 0
+    """Calls in which a new edit was looked for: up to `MAX_TO_EDIT`, the next compaction or the
+    end, and for a control no more than for the window that it is compared with."""
+
+    def without_edit(self, reach: int) -> int:
+        """Return the calls before the first new edit, or all of a reach that has none."""
+        return reach if self.edit_calls is None else min(self.edit_calls, reach)
 
 
 @dataclass(frozen=True)
@@ -199,13 +208,15 @@ class Session:
             end = starts[index + 1] if index + 1 < len(starts) else len(self._steps)
             whole = start + WINDOW <= end and start < len(self._steps)
             opens = whole and self._steps[start].opens
+            window = self._measure(start, end) if whole else None
             controls = [
-                self._measure(at, stop)
+                self._measure(at, stop, window.reach)
                 for low, high, stop in (
                     (max(before + WINDOW, (before + start) // 2), start - 2 * WINDOW, start),
                     (start + 2 * WINDOW, end - (2 if end < len(self._steps) else 1) * WINDOW, end),
                 )
                 for at in self._places(low, high, opens=opens)
+                if window
             ]
             yield Compaction(
                 cut=recorded.cut,
@@ -213,9 +224,9 @@ class Session:
                 trigger=recorded.trigger,
                 tokens_before=recorded.tokens_before,
                 tokens_after=recorded.tokens_after,
-                window=self._measure(start, end) if whole else None,
+                window=window,
                 before=self._measure(start - WINDOW, start) if start - WINDOW >= before else None,
-                controls=controls if whole else (),
+                controls=controls,
             )
 
     def _places(self, low: int, high: int, *, opens: bool) -> list[int]:
@@ -234,7 +245,7 @@ class Session:
         step = max(1.0, len(apart) / MAX_CONTROLS)
         return [apart[int(number * step)] for number in range(min(MAX_CONTROLS, len(apart)))]
 
-    def _measure(self, start: int, end: int) -> Window:
+    def _measure(self, start: int, end: int, reach: int = MAX_TO_EDIT) -> Window:
         steps = self._steps[start : start + WINDOW]
         by_call, seen = [0.0] * len(steps), set[str]()
         for number, step in enumerate(steps):
@@ -243,14 +254,16 @@ class Session:
             held = sum(len(line) for line in lines if self._first[_key(line)] < start)
             by_call[number] = held / CHARACTERS
         rereads = list(self._rereads(start))
-        reach = range(start, min(end, start + MAX_TO_EDIT))
+        reached = range(start, min(end, start + reach))
         return Window(
             start=start,
             held=sum(by_call),
             by_call=by_call,
+            calls=[step.call.id for step in steps],
             shown_again=sum(each.tokens for each in rereads),
             rereads=rereads,
-            edit_calls=next((at - start for at in reach if self._steps[at].edit), None),
+            edit_calls=next((at - start for at in reached if self._steps[at].edit), None),
+            reach=len(reached),
         )
 
     def _rereads(self, start: int) -> Iterator[Reread]:
@@ -321,11 +334,13 @@ def _steps(fixture: Fixture) -> list[_Step]:
     numbered = [replace(call, message=number) for number, call in enumerate(calls)]
     reads: dict[int, list[str]] = defaultdict(list)
     writes: dict[int, list[str]] = defaultdict(list)
-    for event in read_calls(numbered).events:
-        if not event.folder and event.action != "deleted":
-            (reads if event.action == "read" else writes)[event.message].append(
-                event.to or event.path
-            )
+    reading = read_calls(numbered)
+    for event in reading.events:
+        if event.action == "read":
+            if (event.message, event.path) in reading.printed:
+                reads[event.message].append(event.path)
+        elif not event.folder and event.action != "deleted":
+            writes[event.message].append(event.to or event.path)
     cuts = [each.cut for each in fixture.recorded_compactions]
     steps: list[_Step] = []
     edits: set[tuple[str, ...]] = set()

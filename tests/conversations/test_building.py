@@ -182,3 +182,23 @@ def test_a_changed_result_of_a_kept_turn_answers_its_call() -> None:
     history = [Draft("user", ["go"]), turn, result("c1"), other]
     state = state_of(history, [turn, result("c1", "cleared"), other])
     assert ids(state) == [1, "c1", 3]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "kept"),
+    [
+        (["first", "second"], "second"),
+        ([None, "second"], "second"),
+        (["first", None], "first"),
+    ],
+)
+def test_of_compactions_at_one_cut_the_last_with_a_state_is_kept(
+    kinds: list[str | None], kept: str
+) -> None:
+    history = [Draft("user", ["go"]), Draft("assistant", ["done"])]
+    conversation = Conversation("agent", drafts=history)
+    for summary in kinds:
+        left = [Draft("user", [summary])] if summary else None
+        conversation.compactions.append(Compaction(history[-1], summary=summary, state=left))
+    (compaction,) = build(conversation).fixture.recorded_compactions
+    assert (compaction.cut, compaction.summary) == (2, kept)

@@ -36,3 +36,11 @@ def test_copies_of_a_session_say_how_they_are_related() -> None:
         "demo-5", "another copy of demo-4 from d: the same messages"
     )
     assert names.give(fixture(whole[:5]), "f").name is None
+
+
+def test_copies_with_other_times_have_the_same_messages() -> None:
+    names = Names()
+    whole = plain_messages()
+    names.give(fixture(whole), "a")
+    later = [{**message, "metadata": {"timestamp": "2026-01-02"}} for message in whole]
+    assert names.give(fixture(later), "b").note == "another copy of demo from a: the same messages"

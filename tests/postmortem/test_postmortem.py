@@ -3,20 +3,23 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+import jsonschema
 import pytest
 from click.testing import CliRunner
 
 from compression_eval import compactions_frame
 from compression_eval.cli import main
 from compression_eval.postmortem.sessions import (
+    Mean,
     each_once,
     over_sessions,
     read_sessions,
     session_row,
 )
-from compression_eval.postmortem.windows import WINDOW
+from compression_eval.postmortem.windows import WINDOW, Compaction
 from tests.conversations.readers.claude_code_session import Session, result, text, use
 
 LONG = [f"def step_{n}(value): return value * {n} + offset  # part {n}" for n in range(40)]
@@ -90,6 +93,16 @@ def other_tool(work: Work) -> None:
     work.call("Bash", "\n".join(OTHER), command="cat view.ts")
 
 
+def searched(work: Work) -> None:
+    around = "\n".join([f"1:{LONG[0]}", *(f"{n}-{line}" for n, line in enumerate(LONG[1:], 2))])
+    work.call("Bash", around, command="grep -n -A39 step_0 core.py")
+    work.call("Bash", "\n".join(LONG), command="rg step core.py")
+
+
+def searched_and_shown(work: Work) -> None:
+    work.call("Bash", "\n".join(LONG), command="rg step core.py && sed -n 1,40p core.py")
+
+
 def changed_since(work: Work) -> None:
     work.edit("core.py", LONG[5], "def step_5(value): return 5")
     work.read("core.py", [*LONG[:5], "def step_5(value): return 5", *LONG[6:]])
@@ -110,6 +123,8 @@ def another_file(work: Work) -> None:
         (again, 1.0, ["core.py"]),
         (other_numbers, 1.0, ["core.py"]),
         (other_tool, 1.0, ["view.ts"]),
+        (searched, 1.0, []),  # the lines that match are no look at the file
+        (searched_and_shown, 1.0, ["core.py"]),
         (changed_since, 0.95, []),  # its text is held, but an edit since asks for a look
         (mostly_new, 0.5, []),
         (another_file, 1.0, []),
@@ -152,11 +167,40 @@ def test_far_above_usual_needs_a_thousand_tokens(tmp_path: Path) -> None:
     assert "1 of 1 compaction far above usual" in done.output
     for name in ("index.html", "report.md"):
         assert "big0.py: 40 of 40 lines" in (out / name).read_text()
-    (session,) = json.loads((out / "figures.json").read_text())["sessions"]
+    found, schema = (
+        json.loads((out / name).read_text()) for name in ("figures.json", "figures.schema.json")
+    )
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(found, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(found | {"means": [{}]}, schema)
+    (session,) = found["sessions"]
     assert session["compactions"][0]["tokens_before"] == 150_000
     assert "around a compaction, +1" in (out / "charts" / "fetched-again.svg").read_text()
     (known,) = compactions_frame(str(tmp_path / "session.jsonl")).to_dict("records")
     assert known["fetched_again"] == session["compactions"][0]["fetched_again"] > 0
+    second = CliRunner().invoke(main, ["postmortem", str(tmp_path), "--out", str(out)])
+    assert second.exit_code == 0, second.output  # a page of ours is replaced
+
+
+def test_a_page_of_something_else_is_not_replaced(tmp_path: Path) -> None:
+    planted(again).session.write(tmp_path)
+    (page := tmp_path / "index.html").write_text("<title>My site</title>")
+    done = CliRunner().invoke(main, ["postmortem", str(tmp_path), "--out", str(tmp_path)])
+    assert done.exit_code == 1
+    assert done.output == (
+        f"Error: --out: {page} is not a page of compression_eval; name another folder\n"
+    )
+    assert page.read_text() == "<title>My site</title>"
+
+
+def test_a_frame_of_nothing_has_its_columns(tmp_path: Path) -> None:
+    empty = compactions_frame(str(Work().session.write(tmp_path)))
+    assert empty.empty
+    planted(again).session.write(tmp_path)
+    frame = compactions_frame(str(tmp_path))
+    assert list(empty.columns) == list(frame.columns)
+    assert "files" not in frame.columns
 
 
 def test_the_first_new_edit_is_no_edit_that_was_made_before_or_elsewhere(tmp_path: Path) -> None:
@@ -170,6 +214,34 @@ def test_the_first_new_edit_is_no_edit_that_was_made_before_or_elsewhere(tmp_pat
     assert told.compaction.window.edit_calls == 4
     (none,) = planted(lambda _: None).row(tmp_path).compactions
     assert none.compaction.window.edit_calls is None
+
+
+def test_a_new_edit_is_awaited_for_as_many_calls_in_a_control_as_in_its_window(
+    tmp_path: Path,
+) -> None:
+    def edits(work: Work) -> None:
+        work.fresh(5)
+        work.edit("core.py", LONG[7], "def step_7(value): return 7")
+
+    def without_edit(after: Any) -> tuple[Mean, Compaction]:
+        work = Work()
+        work.fresh(150)
+        work.compacted()
+        after(work)
+        work.fresh(40)
+        work.compacted()
+        row = work.row(tmp_path)
+        (mean,) = [each for each in over_sessions([row]) if each.measure == "without_edit"]
+        return mean, row.compactions[0].compaction
+
+    never, found = without_edit(lambda _: None)
+    assert found.window
+    assert found.window.reach == 40
+    assert {each.reach for each in found.controls} > {40, 20}
+    assert never.after == never.control
+    soon, found = without_edit(edits)
+    assert soon.after == 5
+    assert soon.control == fmean(each.reach for each in found.controls)
 
 
 def test_too_little_is_no_verdict(tmp_path: Path) -> None:

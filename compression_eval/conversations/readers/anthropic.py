@@ -99,10 +99,9 @@ def user_drafts(content: Any, line: Line) -> list[Draft]:
         if block.text("type") != "tool_result":
             said.append(value)
             continue
-        if block.at("is_error") is True:
-            line.leave_out("is_error", "a fixture has no mark for failed calls, only their text")
         shown = content_of(block.at("content"), line)
-        results.append(Draft("tool", shown, call_id=block.text("tool_use_id")))
+        failed = block.at("is_error") is True
+        results.append(Draft("tool", shown, call_id=block.text("tool_use_id"), failed=failed))
     parts = content_of(said, line)
     return [*results, Draft("user", parts)] if parts or not results else results
 

@@ -121,6 +121,7 @@ class Reader(Conversation):
         if not isinstance(value.value, dict):
             line.is_unknown("expected a JSON object")
             return
+        line.time = entry.text("timestamp")
         try:
             self.take(line, entry)
         except RecursionError:

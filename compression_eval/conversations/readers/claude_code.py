@@ -194,6 +194,9 @@ class _Session(Reader):
         repeats = bool(self._context.repeatable)
         opened = turn.add(message["content"], line, repeats=repeats)
         self._drafts[self._at] = turn.touched
+        if (output := message.count("usage", "output_tokens")) is not None:
+            # Each of its lines repeats it; the last one has all tokens.
+            turn.drafts[0].usage = {"input_tokens": _input_tokens(message), "output_tokens": output}
         self._context.say(opened)
 
     def user(self, line: Line, entry: Json) -> None:
@@ -324,14 +327,21 @@ class _Context:
         """
         boundary, self._boundary = self._boundary, None
         if not self._begun:
-            if self._partial:
+            worked = any(message.role == "assistant" for message in self._messages)
+            if self._partial and worked:
+                self._keep_places(boundary[0] if boundary else None)
+            elif self._partial:
                 self._compactions.clear()
             elif boundary:
                 self._compactions.remove(boundary[0])
             self._begun, self._partial, self._messages = True, False, []
             self._conversation.caveat(
-                "the file begins in the middle of a conversation, with a summary of what came "
-                "before; the summary is the first message"
+                "the file begins in the middle of a conversation, "
+                + (
+                    "within a turn; the summary of the first compaction is a message"
+                    if worked
+                    else "with a summary of what came before; the summary is the first message"
+                )
             )
             return False
         if boundary is None:
@@ -342,6 +352,15 @@ class _Context:
         state = [*kept, draft] if before else [draft, *kept]
         self._replace(compaction, _ordered(state), kept)
         return True
+
+    def _keep_places(self, announced: Compaction | None) -> None:
+        """Keep the places alone of the compactions in a turn whose beginning is not in the file."""
+        if announced is None:
+            self._compactions.append(Compaction(self._conversation.last))
+        for compaction in self._compactions:
+            compaction.state = None
+        if not any(message.role == "user" for message in self._messages):
+            self._conversation.open_with("")  # a fixture is cut behind a user message
 
     def restart(self, draft: Draft, plan: str) -> None:
         """Record that the context was cleared for a plan, which is all that the agent kept."""
@@ -395,7 +414,7 @@ class _Context:
         """
         # The prompt may have been an argument of the program, so that no line holds it.
         self._begun = self._begun or not self._partial
-        total = sum(message.count("usage", key) or 0 for key in _INPUT)
+        total = _input_tokens(message)
         compaction, self._unmeasured = self._unmeasured, None
         if compaction is not None:
             self._missing[compaction] = None
@@ -438,6 +457,10 @@ class _Context:
                     f"compaction {number}: the recorded state is what the file shows; what the "
                     "agent's client attached again (files, plan, tasks) may be missing"
                 )
+
+
+def _input_tokens(message: Json) -> int:
+    return sum(message.count("usage", key) or 0 for key in _INPUT)
 
 
 def _ordered(drafts: Sequence[Draft]) -> list[Draft]:

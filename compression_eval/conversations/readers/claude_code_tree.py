@@ -38,6 +38,7 @@ _KEPT_FIELDS = {
     "microcompactMetadata",
     "origin",
     "planContent",
+    "timestamp",
 }
 """Other fields are not held while a file is read: they repeat results for the display."""
 

@@ -31,6 +31,7 @@ from compression_eval.conversations.readers.responses import (
     item_name,
 )
 from compression_eval.conversations.sources import SourceFile
+from compression_eval.fixtures.metadata import USAGE
 
 _LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _NOT_TYPED = ("user_instructions", "environment_context")
@@ -161,6 +162,10 @@ class _Rollout(ItemReader):
                     compaction.tokens_after = tokens
             self._fresh.clear()
             self._tokens = tokens
+            answer = self.last
+            if answer and answer.role == "assistant" and answer.usage is None:
+                usage = payload.entry("info").entry("last_token_usage")
+                answer.usage = {name: usage.count(name) for name in USAGE}
 
     def compacted(self, line: Line, payload: Json) -> None:
         summary, state = payload.text("message") or self._summary, None

@@ -254,6 +254,7 @@ class _History:
                 continue
             text = event.error.message if event.error is not None else as_text(event.result)
             draft = line.became(Draft("tool", [text], call_id=event.id))
+            draft.failed = event.error is not None
             place = self._behind(event.id)
             for compaction in self._conversation.compactions:
                 if compaction.after is drafts[place - 1]:
@@ -395,6 +396,7 @@ def drafts_of(message: "ChatMessage", line: Line) -> list[Draft]:
         if message.error is not None:
             # What the model was shown: providers send it in place of the content.
             drafts[0].content.append(message.error.message)
+            drafts[0].failed = True
             return drafts
     for part in [message.content] if isinstance(message.content, str) else message.content:
         if not isinstance(part, str) and part.type == "tool_use":

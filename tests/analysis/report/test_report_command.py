@@ -228,6 +228,15 @@ def test_a_second_report_replaces_the_first_and_leaves_the_rest(
         assert "Published figures" not in (out / name).read_text("utf-8")
 
 
+def test_a_page_of_something_else_is_not_replaced(logs: Path, tmp_path: Path) -> None:
+    page = tmp_path / "index.html"
+    page.write_text("<title>My site</title>")
+    error = refused(logs, "--out", tmp_path)
+    assert error == f"--out: {page} is not a page of compression_eval; name another folder"
+    assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
+    assert page.read_text() == "<title>My site</title>"
+
+
 def test_an_early_end_stands_on_the_page(logs: Path, tmp_path: Path) -> None:
     log = log_of(logs, "tail")
     log.status = "cancelled"

@@ -85,8 +85,8 @@ def judged() -> Scorer:
     return score
 
 
-def looks(count: int) -> Script:
-    """Look at so many things, then submit; summarise and judge when asked."""
+def looks(count: int, things: int | None = None) -> Script:
+    """Look so often, each time at another of the things, then submit; summarise when asked."""
     step = 0
 
     def script(messages: list[ChatMessage], tools: list[ToolInfo]) -> ModelOutput:
@@ -97,7 +97,7 @@ def looks(count: int) -> Script:
         if step > count:
             return ModelOutput.for_tool_call(NAME, "submit", {"answer": "done"})
         output = ModelOutput.for_tool_call(
-            NAME, "look", {"what": f"thing {step}"}, content=f"look {step}"
+            NAME, "look", {"what": f"thing {step % (things or count + 1)}"}, content=f"look {step}"
         )
         output.message.tool_calls[0].id = f"look-{step}"  # type: ignore[index]
         return output

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from compression_eval.conversations.building import Built
 from compression_eval.fixtures.models import Message, RecordedCompaction
 from tests.conversations.readers.claude_code_session import Session, result, text, use
@@ -106,6 +108,23 @@ def micro(session: Session, *calls: str, **metadata: Any) -> None:
     session.system(
         "microcompact_boundary", microcompactMetadata={**metadata, "compactedToolIds": list(calls)}
     )
+
+
+@pytest.mark.parametrize("first", ["micro", "whole"])
+def test_compactions_without_a_message_between_them_are_one(first: str, tmp_path: Path) -> None:
+    session = before()
+    if first == "micro":
+        micro(session, "c1")
+    session.boundary()
+    session.summary("All of it.")
+    if first == "whole":
+        micro(session, "c1")
+    session.model("m3", text("Done."))
+    built = session.read(tmp_path)
+    (kept,) = compactions(built)
+    assert (kept.kind, kept.cut, kept.summary) == ("summary", 4, "All of it.")
+    assert kept.state
+    assert "compactions without a message between them are taken for one" in caveats(built)
 
 
 def test_a_microcompaction_clears_results_and_later_ones_keep_them_cleared(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """Claude Code sessions through the command: cleared contexts, missing beginnings, whose words."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from compression_eval.fixtures.conversation import conversation
 from compression_eval.fixtures.models import Message
 from tests.conversations.readers.claude_code_session import Session, result, text, use
 from tests.conversations.readers.importing import Imported, imported, imported_all
@@ -110,6 +112,69 @@ def test_of_a_compaction_of_what_the_file_lacks_only_the_place_is_kept(tmp_path:
     (compaction,) = found.fixture.recorded_compactions
     assert (compaction.cut, compaction.tokens_before) == (2, 150_000)
     assert (compaction.summary, compaction.state) == (None, None)
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_file_that_begins_within_a_turn_keeps_the_place_of_its_first_compaction(
+    announced: bool, tmp_path: Path
+) -> None:
+    session = Session()
+    session.last = "not-in-the-file"
+    session.user([result("t0", "of a call that is not there")])
+    session.model("m1", text("Looking."), use("t1"))
+    session.user([result("t1", "found")])
+    if announced:
+        session.boundary(preTokens=150_000)
+    session.summary("What came before this file, and the look.")
+    session.model("m2", text("Going on."))
+    session.user("Now the tests.")
+    session.model("m3", text("Done."))
+    session.boundary()
+    session.summary("All of it.")
+    session.model("m4", text("Ready."))
+    found = imported(session.write(tmp_path), tmp_path)
+    assert words(found) == [
+        "[the prompt is not in the recording]",
+        "Looking.",
+        "found",
+        "What came before this file, and the look.",
+        "Going on.",
+        "Now the tests.",
+        "Done.",
+        "Ready.",
+    ]
+    first, second = found.fixture.recorded_compactions
+    assert (first.cut, first.tokens_before) == (3, 150_000 if announced else None)
+    assert (first.summary, first.state) == (None, None)
+    assert (second.cut, second.summary) == (7, "All of it.")
+    assert second.state
+    assert "within a turn" in "\n".join(found.caveats)
+
+
+@pytest.mark.parametrize("scrub", [[], ["--scrub", "default"]])
+def test_failed_calls_times_and_tokens_are_kept(scrub: list[str], tmp_path: Path) -> None:
+    times = [f"2026-01-02T03:04:0{second}.123Z" for second in range(5)]
+    session = Session()
+    session.user("Look.", timestamp=times[0])
+    usage = {"input_tokens": 3, "cache_read_input_tokens": 40, "output_tokens": 1}
+    session.model("m1", text("Looking."), message={"usage": usage}, timestamp=times[1])
+    usage |= {"output_tokens": 25}
+    session.model("m1", use("c1"), message={"usage": usage}, timestamp=times[2])
+    session.user([result("c1", "no such file", is_error=True)], timestamp=times[3])
+    session.model("m2", text("There is none."), timestamp="late")
+    found = imported(session.write(tmp_path), tmp_path, *scrub)
+    known = [(message.model_extra or {}).get("metadata") for message in found.fixture.messages]
+    at = [f"2026-01-02T03:04:0{second}.123000+00:00" for second in range(5)]
+    assert known == [
+        {"timestamp": at[0]},
+        {"timestamp": at[1], "usage": {"input_tokens": 43, "output_tokens": 25}},
+        {"is_error": True, "timestamp": at[3]},
+        None,
+    ]
+    copies = asyncio.run(conversation(found.fixture))
+    assert [message.metadata for message in copies] == known
+    assert "c1" not in str(found.left_out)
+    assert all(one["what"] != "is_error" for one in found.left_out)
 
 
 def test_messages_that_no_person_wrote_are_marked(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Codex rollouts: who spoke, what was undone, that no line is lost, what compactions left."""
 
 from pathlib import Path
+from typing import Any
 
 import zstandard
 
@@ -209,6 +210,19 @@ def test_a_compaction_that_cannot_be_read_keeps_what_can_be(tmp_path: Path) -> N
     assert kept == 2
     assert not isinstance(made, int)
     assert made.text == "New rules"
+
+
+def test_times_and_the_first_count_behind_an_answer_are_kept(tmp_path: Path) -> None:
+    def counted(given: int) -> Any:
+        usage = {"input_tokens": given, "output_tokens": 7, "total_tokens": given + 7}
+        return event("token_count", info={"last_token_usage": usage})
+
+    answer = message("assistant", "Yes.")
+    built = read(tmp_path, HEAD, *typed("Do it"), answer, counted(30), counted(90))
+    known = [(each.model_extra or {}).get("metadata") for each in built.fixture.messages]
+    time = {"timestamp": "2030-01-01T00:00:00+00:00"}
+    assert known[-1] == time | {"usage": {"input_tokens": 30, "output_tokens": 7}}
+    assert known[-2] == time
 
 
 def test_a_local_compaction_has_its_summary_as_the_state(tmp_path: Path) -> None:
