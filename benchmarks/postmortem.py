@@ -6,7 +6,8 @@ The table of docs/postmortem.md for any folder of sessions. Shifted by 25 calls,
 compaction where one is looked for, so the differences should be near nothing.
 """
 
-import sys
+import argparse
+import math
 
 from compression_eval.analysis.postmortem import page
 from compression_eval.postmortem.sessions import over_sessions, read_sessions
@@ -15,17 +16,22 @@ from compression_eval.text.tables import as_text
 SHIFTS = (-25, 25)
 
 
-def main(folders: list[str]) -> None:
+def main() -> None:
     """Print the table of the compactions, and the difference of shifted ones."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folders", nargs="+", metavar="FOLDER")
+    folders = parser.parse_args().folders
     rows = list(read_sessions(folders))
-    (table,) = [section for section in page(rows) if section.title == "All sessions"]
-    print(as_text([table], 140))
+    print(as_text([each for each in page(rows) if each.title == "All sessions"], 140))
+    if not over_sessions(rows):
+        raise SystemExit("no compaction here has enough calls and control windows to be judged")
     for shift in SHIFTS:
         shifted = list(read_sessions(folders, shift=shift))
         for mean in over_sessions(shifted):
-            limits = f"{mean.low:,.0f} to {mean.high:,.0f}"
+            few = math.isnan(mean.low)
+            limits = "too few threads" if few else f"{mean.low:,.0f} to {mean.high:,.0f}"
             print(f"shifted by {shift:+d}: {mean.measure} {mean.difference:+,.0f} ({limits})")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -247,6 +247,8 @@ def _flagged(rows: Sequence[SessionRow]) -> list[str]:
     flagged = sum(each.verdict == "far above usual" for each in judged)
     threads: dict[str, tuple[int, int]] = {}  # of forks, the one with most windows
     for row in rows:
+        if not any(each.compaction.told for each in row.compactions):
+            continue
         before = threads.get(row.thread, (0, 0))
         threads[row.thread] = max(before, row.flagged_controls, key=lambda each: each[1])
     above, controls = (sum(each[part] for each in threads.values()) for part in (0, 1))
