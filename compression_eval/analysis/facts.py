@@ -57,10 +57,12 @@ _NOT_IN_STATE = [
     *("answered_not_found", "never_fed", "superseded", "distorted", "dropped", "lost"),
 ]
 
+_LISTS = ("state_quotes", "instead", "found")
+
 FACT_COLUMNS = (
     *("fixture", "cut", "probe", "type", "fact", "epoch", "replicate", "stage", "region", "fed"),
     *("in_state", "in_answer", "in_state_read", "in_answer_read", "state_quotes", "instead"),
-    *("age_messages", "age_share", "cycles", "status", "state_id"),
+    *("age_messages", "age_share", "cycles", "found", "status", "state_id"),
 )
 """What is told of a fact in one epoch; `frames.facts_frame` says what each column is."""
 
@@ -121,6 +123,7 @@ def rows_of_sample(
             "age_messages": age.messages if age else None,
             "age_share": round(age.share, 3) if age else None,
             "cycles": kept.cycles if kept else None,
+            "found": list(kept.found) if kept else [],
             "status": record.state.status,
             "state_id": record.state.state_id,
         }
@@ -197,6 +200,16 @@ class FactTotals:
         words = self._facts["in_answer_read"].dropna()
         return float((words == "contradicted").mean()) if len(words) else None
 
+    def passed(self) -> dict[str, Share]:
+        """Return the facts that the look-up found after so many compressions of a chain."""
+        cells = self._facts.get("found", ())
+        lives = [cell for cell in cells if isinstance(cell, list) and cell]
+        longest = max(map(len, lives), default=0)
+        after = {
+            n: [life[n - 1] for life in lives if len(life) >= n] for n in range(1, longest + 1)
+        }
+        return {str(n): Share(sum(found), len(found)) for n, found in after.items()}
+
     @property
     def agreement(self) -> float | None:
         """Share of `compared` on which look-up and reader say the same; None if there are none."""
@@ -258,7 +271,7 @@ def rows_as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     writer = csv.DictWriter(out, ("log", "compressor", *FACT_COLUMNS), lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({**row, **{k: "; ".join(row[k]) for k in ("state_quotes", "instead")}})
+        writer.writerow({**row, **{k: "; ".join(map(str, row[k])) for k in _LISTS}})
     return out.getvalue()
 
 

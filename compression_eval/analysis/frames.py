@@ -135,7 +135,8 @@ def facts_frame(logs: Logs) -> "DataFrame":
     words of reader and grader; missing if there is none), `state_quotes` (passages that support
     the reader's), `instead` (superseded values and variants that the state gives in its place),
     `age_messages` (from its first evidence to the cut) and `age_share` (of the history, 0 to 1),
-    `cycles` (compressions that it has been through), `status` and `state_id` of the compression.
+    `cycles` (compressions that it has been through), `found` (whether the look-up found it after
+    each of them; empty with one compression), `status` and `state_id` of the compression.
 
     Arguments and errors are those of `samples_frame`.
     """

@@ -103,10 +103,13 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
     messages: list[ChatMessage] = []
     fed: list[str] | None = None
     replies: list[str] = []
+    earlier: list[str] = []
     previous = 0
     try:
         for cut in plan.cuts:
             before = [*messages, *original[previous:cut]]
+            if previous:
+                earlier.append("\n".join(map(decoded_text, messages)))
             previous = cut
             attempt = await _attempt(strategy, model, before, plan.tools)
             replies.extend(attempt.replies)
@@ -157,6 +160,7 @@ async def compress(plan: CompressionPlan, replicate: int, model: Model) -> State
             state=messages,
             regions=state.regions,
             readable=state.readable and state.status == "ok",
+            earlier=earlier,
             seen=plan.fed_facts,
         )
     )

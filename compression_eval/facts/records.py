@@ -35,6 +35,8 @@ class FactRecord(BaseModel):
     regions: list[Region] = Field(default_factory=list)
     cycles: int = 0
     """Number of compressions whose input held its first evidence."""
+    found: list[bool] = Field(default_factory=list)
+    """Whether it was in the state after each of these; empty where only the last state was seen."""
     superseded_in_state: list[str] = Field(default_factory=list)
     """Superseded values that the state has instead; searched only if the fact is missing."""
     variants_in_state: list[str] = Field(default_factory=list)
@@ -72,6 +74,7 @@ def fact_records(
     state: Sequence[ChatMessage],
     regions: Sequence[Region],
     readable: bool,
+    earlier: Sequence[str] = (),
     seen: dict[bytes, list[bool]] | None = None,
 ) -> list[FactRecord]:
     """Return where each expected fact is.
@@ -84,6 +87,7 @@ def fact_records(
         state: The messages left.
         regions: Their regions.
         readable: Whether the state's text can be read at all.
+        earlier: The texts of the states before it, where it is not the first of its chain.
         seen: What calls with the same probes found in fed texts, by digest; this one adds to it.
             Replicates feed a summariser the same history, the longest text of all.
     """
@@ -108,6 +112,7 @@ def fact_records(
     claims = Text(
         "\n".join(text for place, role, text in parts if place == "summary" or role != "tool")
     )
+    states = [*map(Text, earlier), Text("\n".join(text for *_, text in parts))] if earlier else []
     # What was kept cannot have been distorted.
     rewritten = "\n".join(text for place, _, text in parts if place == "summary")
 
@@ -118,15 +123,20 @@ def fact_records(
         missing = readable and not in_regions
         if fact.derived:  # what it follows from may be there in other words
             missing, fed = False, fed or None
+        since = [cut for cut in cuts if fact.evidence and fact.evidence[0] < cut]
+        looked = readable and not fact.derived
         return FactRecord(
             probe_id=probe.id,
             fact=fact.fact,
             evidence=fact.evidence,
             in_history=fact.derived or bool(fact.evidence),
             fed=fed,
-            in_state=bool(in_regions) if readable and not fact.derived else None,
+            in_state=bool(in_regions) if looked else None,
             regions=in_regions if readable else [],
-            cycles=sum(1 for cut in cuts if fact.evidence and fact.evidence[0] < cut),
+            cycles=len(since),
+            found=[text.has_any(fact.forms) for text in states[len(cuts) - len(since) :]]
+            if looked
+            else [],
             superseded_in_state=_superseded(fact, claims) if missing else [],
             variants_in_state=variants(fact.forms, rewritten) if missing else [],
         )

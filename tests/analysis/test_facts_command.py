@@ -15,7 +15,7 @@ from tests.e2e import small
 
 COLUMNS = (
     "log,compressor,fixture,cut,probe,type,fact,epoch,replicate,stage,region,fed,in_state,"
-    "in_answer,in_state_read,in_answer_read,state_quotes,instead,age_messages,age_share,cycles,status,state_id"
+    "in_answer,in_state_read,in_answer_read,state_quotes,instead,age_messages,age_share,cycles,found,status,state_id"
 )
 
 
@@ -72,7 +72,13 @@ def test_one_row_per_fact_and_epoch(folder: Path, tmp_path: Path) -> None:
         "probe": "code",
         "type": "recall",
     }
-    told |= {"status": "ok", "age_messages": 11 - 3, "age_share": round(8 / 11, 3), "cycles": 1}
+    told |= {
+        "status": "ok",
+        "age_messages": 11 - 3,
+        "age_share": round(8 / 11, 3),
+        "cycles": 1,
+        "found": [],
+    }
     assert first == first | told
     lines = table.read_text("utf-8").splitlines()
     assert lines[0] == COLUMNS

@@ -5,9 +5,13 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from inspect_ai.log import EvalLog
 from inspect_ai.model import get_model
 
+from compression_eval.analysis.facts import FactTotals
+from compression_eval.analysis.frames import facts_frame
+from compression_eval.cli import main
 from tests.e2e import small
 from tests.e2e.scripted import ANSWERS, COMPRESSES, GRADES, Scripts
 from tests.e2e.small import EPOCHS, PROBES
@@ -121,3 +125,17 @@ def test_two_cycles_make_two_compressions_of_one_state(
         assert [cycle.cut for cycle in state.cycles] == [6, 11]
     second = [call for call in scripts[COMPRESSES].calls if "written by call" in call.text]
     assert len(second) == EPOCHS, "each second compression starts from what the first one wrote"
+    facts = facts_frame(log.location)
+    assert set(facts["cycles"]) == {1, 2}
+    for cycles, found, in_state in facts[["cycles", "found", "in_state"]].itertuples(index=False):
+        assert len(found) == cycles
+        assert found[-1] == in_state
+    passed = FactTotals(facts).passed()
+    assert passed["1"].known == len(facts)
+    assert passed["2"].known == (facts["cycles"] == 2).sum()
+    made = CliRunner().invoke(main, ["report", log.location, "--out", str(tmp_path / "report")])
+    assert made.exit_code == 0, made.output
+    page = (tmp_path / "report" / "report.md").read_text("utf-8")
+    table = page.partition("Facts after each compression")[2].partition("###")[0]
+    assert f"| {passed['1'].share:.0%}".replace("%", " %") in table
+    assert FactTotals(facts_frame(small.run(log_dir, path).location)).passed() == {}

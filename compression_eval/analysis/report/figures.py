@@ -114,7 +114,7 @@ _PROBE = ["unit", "probe_id"]
 
 _OF_FACTS = (
     *("fixture", "cut", "probe", "fact", "epoch", "stage", "in_state", "in_answer"),
-    *("in_state_read", "in_answer_read", "age_share", "cycles", "type", "region"),
+    *("in_state_read", "in_answer_read", "age_share", "cycles", "found", "type", "region"),
 )
 """Columns of facts that figures are made of."""
 
@@ -229,13 +229,16 @@ class Survival:
     None where there are none."""
     contradicted: float | None = None
     """Share of the facts that the answers contradict, by the grader's word; None without one."""
+    passed: dict[str, Share] = field(default_factory=dict)
+    """Facts that the look-up found in the states after so many compressions since they were said;
+    empty with one compression."""
 
     @classmethod
     def of(cls, facts: FactTotals) -> "Survival":
         """Return the counts that a report is made of."""
         shares = facts.shares("cycles"), facts.shares("age")
         stages, agreement = dict(facts.stages), facts.agreement
-        return cls(*shares, stages, facts.read, agreement, facts.contradicted)
+        return cls(*shares, stages, facts.read, agreement, facts.contradicted, facts.passed())
 
 
 @dataclass(frozen=True)

@@ -238,6 +238,7 @@ def parts(
         Part("Charts", [], id="charts"),
         _scores(of),
         _intervals(of),
+        _chains(of),
         _spending(of),
         _groups(of),
         _misses(of),
@@ -434,6 +435,27 @@ def _intervals(of: Figures) -> Part:
     )
     table = Table(["Arm", *map(title_of, HEADLINE)], rows)
     return Part("Means and intervals", [table, note], id="intervals")
+
+
+def _chains(of: Figures) -> Part | None:
+    """Return what is left of facts after each compression; None with one compression alone."""
+    lives = {arm.name: of.of_arm[arm.name].survival.passed for arm in of.arms}
+    longest = max(map(len, lives.values()), default=0)
+    numbers = [str(number) for number in range(1, longest + 1)]
+    rows = [
+        [name, *(percent(passed[n].share) if n in passed else DASH for n in numbers)]
+        for name, passed in lives.items()
+        if passed
+    ]
+    if not rows:
+        return None
+    note = (
+        "Share of the facts that the look-up finds in the state after so many compressions since "
+        "they were said, of those that have been through as many. The facts of later columns were "
+        "said earlier in their conversations."
+    )
+    table = Table(["Arm", *numbers], rows)
+    return Part("Facts after each compression", [table, note], id="chains", pasted=True)
 
 
 def _spending(of: Figures) -> Part | None:
