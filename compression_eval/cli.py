@@ -6,6 +6,10 @@ from compression_eval._version import __version__
 from compression_eval.terminal import LateGroup
 
 COMMANDS = {
+    "ab": (
+        "sweeping.ab:ab_command",
+        "Say whether the summary prompt NEW is better than OLD.",
+    ),
     "audit": (
         "conversations.scrubbing.commands:audit_command",
         "Look for anything that scrubbing would still change; exits with 1 if there is something.",

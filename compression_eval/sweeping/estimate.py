@@ -292,7 +292,7 @@ def estimate_command(
     if as_json:
         click.echo(versioned_json(result.model_dump(mode="json")), nl=False)
         return
-    parts = (_head(result), _arms(result), role_lines(result), _detecting(result))
+    parts = (_head(result), arm_lines(result), role_lines(result), detecting_lines(result))
     click.echo("\n\n".join("\n".join(lines) for lines in parts))
 
 
@@ -310,7 +310,8 @@ def _head(result: Estimate) -> Iterator[str]:
         yield "No language model is involved: everything is done by the embedded one."
 
 
-def _arms(result: Estimate) -> Iterator[str]:
+def arm_lines(result: Estimate) -> Iterator[str]:
+    """Yield what each arm is given and calls, as lines for a terminal."""
     yield "Arms, for one model:"
     heads = ("arm", "history", "state", "answers", "gradings", "compressing calls", "basis")
     rows = [
@@ -387,7 +388,8 @@ def role_lines(result: Estimate) -> Iterator[str]:
         yield from textwrap.wrap(line, 98, initial_indent="  ", subsequent_indent="  ")
 
 
-def _detecting(result: Estimate) -> Iterator[str]:
+def detecting_lines(result: Estimate) -> Iterator[str]:
+    """Yield the differences that the design can find, as lines for a terminal."""
     yield (
         f"Smallest true difference of knowledge between two arms that is found in {WANTED:.0%} of "
         "runs (0 to 5),"

@@ -203,6 +203,17 @@ def sweep_options(command: F) -> F:
     return command
 
 
+def option_of(*names: str) -> Callable[[F], F]:
+    """Add the options of some settings to a command."""
+
+    def add(command: F) -> F:
+        for name in reversed(names):
+            command = _option(name)(command)
+        return command
+
+    return add
+
+
 def _option(name: str) -> Callable[[F], F]:
     """Return the option for a setting; a list is separated by commas."""
     field = SweepSettings.model_fields[name]

@@ -1,0 +1,121 @@
+"""``compression-eval ab``: is the new prompt better than the old one?
+
+The two prompts are two arms of one strategy in a sweep with the controls none and full. The
+estimate comes first, then the run, which goes on where it was when the same command is given again,
+then the comparison with its exit code.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from compression_eval.errors import DataError
+from compression_eval.sweeping.commands import arm_results, refuse_unfinished
+from compression_eval.sweeping.estimate import (
+    arm_lines,
+    detecting_lines,
+    estimate,
+    role_lines,
+)
+from compression_eval.sweeping.planning import log_folder, refuse_other_work, sweep_plan
+from compression_eval.sweeping.running import run_sweep
+from compression_eval.sweeping.settings import option_of, read_prices, settings_of
+from compression_eval.terminal import CleanCommand, StoppedError, examples, go_on
+
+OPTIONS = (
+    *("models", "roles", "fixtures", "probes", "probe_types", "cut", "epochs"),
+    *("generate", "model_args", "model_base_url"),
+)
+"""Settings of a sweep that the command takes."""
+
+
+@click.command(
+    "ab",
+    cls=CleanCommand,
+    epilog=examples(
+        "ab old.md new.md --model openai/gpt-5-mini --model-role grader=openai/gpt-5 --dry-run",
+        "ab old.md new.md --model openai/gpt-5-mini --model-role grader=openai/gpt-5 \\\n"
+        "      --fixtures core --budget 6000",
+    )
+    + "\n\n\b\nExit codes: 0 no regression, 1 regression, 2 could not be compared, 3 cannot tell.",
+)
+@click.argument("old", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("new", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--compressor",
+    default="regenerative",
+    show_default=True,
+    help="The summarising strategy whose instructions the prompts replace.",
+)
+@click.option("--budget", type=click.IntRange(min=1), help="Tokens of the whole state.")
+@option_of(*OPTIONS)
+@click.option(
+    "--log-dir",
+    type=click.Path(path_type=Path),
+    default="logs/ab",
+    show_default=True,
+    help="Folder of the logs.",
+)
+@click.option("--prices", type=click.Path(path_type=Path), help="Prices, as in sweep.")
+@click.option(
+    "--margin",
+    type=click.FloatRange(min=0, min_open=True, max=5),
+    help="Largest loss of knowledge (0 to 5) that is let pass, as in compare.",
+)
+@click.option("--dry-run", is_flag=True, help="Print the estimate, and call no model.")
+@click.pass_context
+def ab_command(
+    ctx: click.Context,
+    /,
+    old: Path,
+    new: Path,
+    compressor: str,
+    budget: int | None,
+    log_dir: Path,
+    prices: Path | None,
+    margin: float | None,
+    dry_run: bool,
+    **options: Any,
+) -> None:
+    """Say whether the summary prompt NEW is better than OLD.
+
+    Both files replace the instructions of a summarising strategy. The command runs both, with the
+    controls none and full, on the same conversations by the same models, and compares them. It
+    prints first what that costs and what it can find. Given again, it goes on where it stopped.
+    """
+    from compression_eval.analysis.commands import MAX_COLUMNS
+    from compression_eval.analysis.comparison.compare import EXIT_CODES, compare
+    from compression_eval.analysis.comparison.controls import controls_of
+    from compression_eval.analysis.comparison.sides import load_sides
+    from compression_eval.analysis.comparison.text import page
+    from compression_eval.text.tables import as_text
+
+    arms = [{"compressor": compressor, "prompt": str(path)} for path in (old, new)]
+    settings = settings_of(None, options | {"arms": arms, "budgets": [budget] if budget else []})
+    folder, known = log_folder(str(log_dir)), read_prices(prices)
+    plan = sweep_plan(settings)
+    refuse_other_work(plan, folder)
+    expected = estimate(plan, known, margin or 0.3)
+    for lines in (arm_lines(expected), role_lines(expected), detecting_lines(expected)):
+        click.echo("\n".join(lines) + "\n")
+    if dry_run:
+        return
+    try:
+        success, logs = run_sweep(plan, folder, known)
+        refuse_unfinished(folder, success, logs)
+    except KeyboardInterrupt:
+        raise StoppedError(f"Stopped. The same command goes on in {folder}.") from None
+    done = [each for each in arm_results(plan, logs) if not each.arm.control]
+    if failed := [f"{each.name}: {each.error}" for each in done if each.error]:
+        raise DataError("\n".join(failed))
+    named = [str(folder)]
+    first, second, beside = load_sides(named, named, *(each.name for each in done))
+    found = controls_of((first, second), beside, named, ())
+    comparison = compare(first, second, found, margin=margin)
+    click.echo(as_text(page(comparison), MAX_COLUMNS), nl=False)
+    go_on(
+        ("compression-eval", "report", *named, "--out", str(folder / "report")),
+        ("inspect", "view", "--log-dir", *named),
+    )
+    ctx.exit(EXIT_CODES[comparison.outcome[0]])

@@ -1,0 +1,61 @@
+"""Two prompts of one strategy, run and compared by one command."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from compression_eval.cli import main
+
+
+@pytest.fixture
+def prompts(tmp_path: Path) -> tuple[Path, Path]:
+    files = tmp_path / "old.md", tmp_path / "new.md"
+    for file in files:
+        file.write_text(f"Summarise it, in the way of {file.stem}.", encoding="utf-8")
+    return files
+
+
+def ab(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["ab", *map(str, arguments)])
+
+
+def test_both_prompts_are_run_and_compared(tmp_path: Path, prompts: tuple[Path, Path]) -> None:
+    folder = tmp_path / "logs"
+    given = [*prompts, "--fixtures", "feature-impl", "--probe-types", "decision"]
+    given += ["--log-dir", folder, "--epochs", "2", "--budget", "2000"]
+    dry = ab(*given, "--dry-run")
+    assert dry.exit_code == 0, dry.output
+    assert "compressor" in dry.stdout
+    assert not folder.exists()
+
+    done = ab(*given)
+    logs = sorted(folder.glob("*.eval"))
+    assert len(logs) == 5, "both prompts and the three controls of a sweep"
+    arms = ["--base-arm", "old.md", "--to", str(folder), "--new-arm", "new.md"]
+    compared = CliRunner().invoke(main, ["compare", str(folder), *arms])
+    assert done.exit_code == compared.exit_code == 3, done.output
+    assert compared.stdout in done.stdout
+
+    again = ab(*given)
+    assert sorted(folder.glob("*.eval")) == logs, "what was done is not run again"
+    assert again.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [(["--compressor", "tail"], "takes no prompt"), (["--fixtures", "nowhere"], "nowhere")],
+)
+def test_mistakes_are_told_before_anything_is_run(
+    tmp_path: Path, prompts: tuple[Path, Path], options: list[str], said: str
+) -> None:
+    done = ab(*prompts, "--log-dir", tmp_path / "logs", *options)
+    assert done.exit_code not in (0, 3)
+    assert said in done.stderr
+    assert not (tmp_path / "logs").exists()
+
+
+def test_one_prompt_is_no_comparison(tmp_path: Path, prompts: tuple[Path, Path]) -> None:
+    done = ab(prompts[0], prompts[0], "--log-dir", tmp_path / "logs")
+    assert done.exit_code == 1
+    assert "given twice" in done.stderr
