@@ -66,6 +66,13 @@ def test_the_log_says_that_no_language_model_took_part(by_file: EvalLog) -> None
     )
 
 
+def test_the_log_says_by_what_it_was_compressed(by_file: EvalLog) -> None:
+    (step,) = by_file.plan.steps
+    assert step.solver == "compression_eval/answer_from_compressed"
+    assert step.params["compressor"] == "anchored"
+    assert step.params["compressor_args"]["tail_tokens"] > 0, "defaults are named, too"
+
+
 def test_states_are_compressed_and_none_stays_beside_the_log(by_file: EvalLog) -> None:
     for sample in small.samples(by_file):
         state = small.state(sample)
