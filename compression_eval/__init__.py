@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # an alias of the same name makes it public for type checkers
     )
     from compression_eval.compressors.vendors import OpenAICompaction as OpenAICompaction
     from compression_eval.postmortem.figures import compactions_frame as compactions_frame
+    from compression_eval.resumption.task import resumption as resumption
     from compression_eval.task import compression as compression
 
 _PLACES = {
@@ -82,6 +83,7 @@ _PLACES = {
         "OpenAICompaction",
     ),
     "calibration.task": ("grader_calibration",),
+    "resumption.task": ("resumption",),
     "task": ("compression",),
 }
 """Public names by module."""

@@ -177,10 +177,9 @@ class _Planner:
         }
         self.rubrics[f"rubric {graded_in}"] = digests["rubric"]
         asked = tuple(map(AskedProbe.of, probes))
-        group = [_sample(pair.fixture, probe, cuts, files[0]) for probe in probes]
+        mark = f"@{place.cut}" if several_cuts else ""
+        group = [_sample(pair.fixture, probe, cuts, files[0], mark) for probe in probes]
         for sample, probe in zip(group, probes, strict=True):
-            mark = f"@{place.cut}" if several_cuts else ""
-            sample.id = sample_id(pair.fixture.name, probe.id, mark)
             self.plans[str(sample.id)] = ProbePlan(probe, graded_in, compression, digests, asked)
         self.groups.append(group)
 
@@ -247,7 +246,9 @@ def sample_id(fixture: str, name: str, mark: str = "") -> str:
     return f"{name[: max(0, _LEAD - len(mark))]}{mark[:_LEAD]}.{digest(names)[:_CODE]}/{names}"
 
 
-def _sample(fixture: Fixture, probe: Probe, cuts: Sequence[int], fixture_digest: str) -> Sample:
+def _sample(
+    fixture: Fixture, probe: Probe, cuts: Sequence[int], fixture_digest: str, mark: str
+) -> Sample:
     qualification = valid_qualification(probe, fixture_digest, cuts[-1])
     messages = len(fixture.messages)
     # The input stays short: a transcript in it would be marked as input and never be compressed.
@@ -255,6 +256,7 @@ def _sample(fixture: Fixture, probe: Probe, cuts: Sequence[int], fixture_digest:
         input=probe.question,
         target=[fact.fact for fact in probe.expected_facts]
         or [probe.reference_answer or probe.rubric or "(unanswerable)"],
+        id=sample_id(fixture.name, probe.id, mark),
         metadata={
             "fixture": fixture.name,
             "cluster": fixture.name,

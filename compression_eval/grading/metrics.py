@@ -12,6 +12,7 @@ from inspect_ai.scorer import (
     SampleScore,
     Score,
     Value,
+    ci,
     krippendorff_alpha,
     metric,
 )
@@ -47,11 +48,7 @@ def over_conversations() -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        by_cluster: dict[str, list[float]] = defaultdict(list)
-        for item in scores:
-            cluster = (item.sample_metadata or {}).get(CLUSTER, item.sample_id)
-            by_cluster[str(cluster)].append(item.score.as_float())
-        means = [statistics.fmean(own) for own in by_cluster.values()]
+        means = _cluster_means(scores)
         several = len(means) > 1
         return {
             "mean": statistics.fmean(means) if means else math.nan,
@@ -59,6 +56,32 @@ def over_conversations() -> Metric:
         }
 
     return compute
+
+
+@metric
+def interval() -> Metric:
+    """Return the limits of the 95 % interval of that mean, for more conversations like these.
+
+    It is Inspect's `ci` (Student's t) of the means of the conversations. With `ci(cluster=…)` it
+    would be an interval around another mean, in which each sample counts the same. With a single
+    cluster there is nothing.
+    """
+    limits = cast(MetricProtocol, ci())
+
+    def compute(scores: list[SampleScore]) -> Value:
+        means = _cluster_means(scores)
+        return limits([SampleScore(score=Score(value=m)) for m in means]) if len(means) > 1 else {}
+
+    return compute
+
+
+def _cluster_means(scores: list[SampleScore]) -> list[float]:
+    """Return the mean over the samples of each cluster."""
+    by_cluster: dict[str, list[float]] = defaultdict(list)
+    for item in scores:
+        cluster = (item.sample_metadata or {}).get(CLUSTER, item.sample_id)
+        by_cluster[str(cluster)].append(item.score.as_float())
+    return [statistics.fmean(own) for own in by_cluster.values()]
 
 
 @metric

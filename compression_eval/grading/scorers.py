@@ -29,6 +29,7 @@ from compression_eval.grading.metrics import (
     VERDICT,
     by_verdict,
     failed_states,
+    interval,
     over_conversations,
     panel_agreement,
     ungraded_criteria,
@@ -339,12 +340,12 @@ def six_dimensions_metrics() -> dict[str, list[Metric]]:
     """Return the metrics of `six_dimensions`.
 
     They are the mean over conversations with its error, means by verdict, and of a panel its
-    alpha; under the first key also how many criteria have no score.
+    alpha; under the first key also its interval and how many criteria have no score.
     """
     metrics: dict[str, list[Metric]] = {
         key: [over_conversations(), by_verdict(), panel_agreement(key)] for key in DIMENSION_KEYS
     }
-    metrics[DIMENSION_KEYS[0]].append(ungraded_criteria())
+    metrics[KNOWLEDGE] += [interval(), ungraded_criteria()]
     return metrics
 
 

@@ -2,9 +2,11 @@
 
 from math import isnan
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from inspect_ai.log import EvalLog, read_eval_log
+from scipy import stats
 
 from compression_eval.grading.rubric import structure
 from tests.e2e import command, small
@@ -64,6 +66,40 @@ def test_the_log_says_that_no_language_model_took_part(by_file: EvalLog) -> None
     assert all(
         small.state(s).token_counter == metadata["token_counter"] for s in small.samples(by_file)
     )
+
+
+def interval_of(log: EvalLog) -> list[float]:
+    assert log.results
+    (score,) = (score for score in log.results.scores if score.name == "knowledge")
+    limits = (score.metrics.get(f"compression_eval/interval_{end}") for end in ("lower", "upper"))
+    return [limit.value for limit in limits if limit]
+
+
+def test_knowledge_has_an_interval_over_conversations(by_file: EvalLog, tmp_path: Path) -> None:
+    by_fixture: dict[str, list[float]] = {}
+    for sample in small.samples(by_file):
+        value = small.values(sample, "six_dimensions")["knowledge"]
+        by_fixture.setdefault(small.record(sample).fixture, []).append(value)
+    means = [fmean(values) for values in by_fixture.values()]
+    expected = stats.t.interval(0.95, len(means) - 1, loc=fmean(means), scale=stats.sem(means))
+    assert interval_of(by_file) == pytest.approx(expected)
+    own = small.write(tmp_path / "data")
+    log = small.run(
+        tmp_path / "logs",
+        own,
+        model="embedded/lexical",
+        model_roles={},
+        epochs=1,
+        options={"limit": 1},
+    )
+    assert interval_of(log) == []
+
+
+def test_the_log_says_by_what_it_was_compressed(by_file: EvalLog) -> None:
+    (step,) = by_file.plan.steps
+    assert step.solver == "compression_eval/answer_from_compressed"
+    assert step.params["compressor"] == "anchored"
+    assert step.params["compressor_args"]["tail_tokens"] > 0, "defaults are named, too"
 
 
 def test_states_are_compressed_and_none_stays_beside_the_log(by_file: EvalLog) -> None:

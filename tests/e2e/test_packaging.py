@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from importlib.util import find_spec
@@ -41,7 +42,7 @@ log, = eval("compression_eval/resumption", task_args=given, model=model, limit=1
 print(json.dumps({"failures": [check["failure"] for check in log.samples[0].store[
     "ResumptionRecord:checked"] if check["kind"] == "check"]}))
 """
-MAX_WHEEL = 6_000_000
+MAX_SIZE = 6_000_000
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +104,20 @@ def test_an_installed_package_finds_its_fixtures(
         failures = seen_by(python, tmp_path, RESUMES)["failures"]
         assert failures
         assert all(failures)
+        evaluates = [str(python), "-m", "inspect_ai", "eval", "compression_eval/compression"]
+        evaluates += ["--limit", "1", "--epochs", "1", "--display", "plain"]
+        for program in ([str(python.with_name("compression-eval")), "--help"], evaluates):
+            environment = command.environment(tmp_path)
+            subprocess.run(program, cwd=tmp_path, env=environment, check=True, timeout=300)
+
+
+def test_the_sdist_leaves_out_the_logs_of_the_findings(built: dict[str, Path]) -> None:
+    with tarfile.open(built["sdist"]) as archive:
+        names = [name.partition("/")[2] for name in archive.getnames()]
+    assert {"LICENSE", "README.md", "pyproject.toml"} <= set(names)
+    assert not [name for name in names if name.startswith("docs/findings/")]
+    assert not [name for name in names if name.endswith((".eval", ".whl", ".pyc"))]
+    assert built["sdist"].stat().st_size < MAX_SIZE
 
 
 def test_the_wheel_holds_the_package_and_its_data_only(built: dict[str, Path]) -> None:
@@ -115,7 +130,7 @@ def test_the_wheel_holds_the_package_and_its_data_only(built: dict[str, Path]) -
     shipped = {path.relative_to(data).as_posix() for path in data.rglob("*") if path.is_file()}
     folder = "compression_eval/_data/"
     assert {name.removeprefix(folder) for name in names if name.startswith(folder)} == shipped
-    assert built["wheel"].stat().st_size < MAX_WHEEL
+    assert built["wheel"].stat().st_size < MAX_SIZE
     texts = [name for name in names if name.endswith((".md", ".yaml"))]
     sources = [
         path.relative_to(command.ROOT).as_posix()

@@ -121,6 +121,9 @@ def test_what_an_agent_did_is_counted(
 def test_a_log_says_which_constraint_the_state_had_lost(fixture: Path, tmp_path: Path) -> None:
     for compressor, known in (("full", "yes"), ("none", "no")):
         log = resumed(fixture, agent(WORKS, says("Ok.")), tmp_path, compressor=compressor)
+        (step,) = log.plan.steps
+        assert step.solver == "compression_eval/resume_from_compressed"
+        assert step.params["compressor"] == compressor
         lines = str(score_of(log).explanation).splitlines()
         assert f"| rule | vendor/ is as it was | kept | {known} |" in lines
         metadata = score_of(log).metadata
