@@ -6,80 +6,94 @@ from compression_eval._version import __version__
 from compression_eval.terminal import LateGroup
 
 COMMANDS = {
-    "ab": (
-        "sweeping.ab:ab_command",
-        "Say whether the summary prompt NEW is better than OLD.",
-    ),
-    "audit": (
-        "conversations.scrubbing.commands:audit_command",
-        "Look for anything that scrubbing would still change; exits with 1 if there is something.",
-    ),
-    "compare": (
-        "analysis.commands:compare",
-        "Say whether the arm of the NEW logs is better than that of the BASE logs, or worse.",
-    ),
-    "compressors": (
-        "compressors.commands:compressors",
-        "List the strategies, and prepare what some of them need.",
-    ),
-    "continuations": (
-        "resumption.drafting:continuations",
-        "Draft continuation tasks from what sessions went on with, and qualify finished ones.",
-    ),
-    "estimate": (
-        "sweeping.estimate:estimate_command",
-        "Say what a sweep would cost and what it could tell, before anything is spent.",
-    ),
-    "facts": (
-        "analysis.commands:facts",
-        "Tell what became of every expected fact, and at which stage it was lost.",
-    ),
-    "fixtures": ("fixtures.commands:fixtures", "List, check, record and pack fixtures."),
-    "grader": (
-        "calibration.commands:grader",
-        "Say how well graders agree with a careful reader.",
-    ),
-    "import": (
-        "conversations.commands:import_command",
-        "Make fixtures of recorded conversations.",
-    ),
-    "label": (
-        "calibration.labels:label",
-        "Let people judge what readers and graders judged, and compare.",
-    ),
-    "predict": (
-        "analysis.commands:predict",
-        "Say whether what states hold and answer predicts the work that goes on from them.",
-    ),
-    "postmortem": (
-        "analysis.postmortem:postmortem_command",
-        "Say what agents fetched again after compactions of their own sessions.",
-    ),
-    "probes": (
-        "authoring:probes",
-        "Make probe banks, check them, qualify them, and say after runs what they tell apart.",
-    ),
-    "quickstart": (
-        "quickstart:quickstart_command",
-        "Evaluate compression on your own sessions: import, scrub, ask, run, report.",
-    ),
-    "report": (
-        "analysis.commands:report",
-        "Make a report of logs: what each arm kept, where facts were lost, and what it cost.",
-    ),
-    "scrub": (
-        "conversations.scrubbing.commands:scrub_command",
-        "Scrub fixtures, and the banks that lie beside them, into a folder.",
-    ),
-    "sweep": (
-        "sweeping.commands:sweep_command",
-        "Run several arms with several models on the same fixtures.",
-    ),
+    "Start": {
+        "quickstart": (
+            "quickstart:quickstart_command",
+            "Evaluate compression on your own sessions: import, scrub, ask, run, report.",
+        ),
+        "postmortem": (
+            "analysis.postmortem:postmortem_command",
+            "Show what agents fetched again after compactions in your own sessions.",
+        ),
+    },
+    "Compare": {
+        "ab": (
+            "sweeping.ab:ab_command",
+            "Compare two summary prompts: estimate, run both, give a verdict.",
+        ),
+        "sweep": (
+            "sweeping.commands:sweep_command",
+            "Run several strategies and budgets with several models on the same fixtures.",
+        ),
+        "estimate": (
+            "sweeping.estimate:estimate_command",
+            "Estimate the cost of a sweep and the smallest difference it can find.",
+        ),
+        "compare": (
+            "analysis.commands:compare",
+            "Test whether one arm is worse than another, with an exit code for CI.",
+        ),
+        "report": (
+            "analysis.commands:report",
+            "Write a report of logs: scores, lost facts, costs, charts.",
+        ),
+        "facts": (
+            "analysis.commands:facts",
+            "List every expected fact and the stage at which it was lost.",
+        ),
+    },
+    "Your conversations": {
+        "import": (
+            "conversations.commands:import_command",
+            "Convert recorded conversations to fixtures.",
+        ),
+        "scrub": (
+            "conversations.scrubbing.commands:scrub_command",
+            "Replace secrets and personal values in fixtures.",
+        ),
+        "audit": (
+            "conversations.scrubbing.commands:audit_command",
+            "Report what scrubbing would still change in fixtures; exits with 1 if it finds any.",
+        ),
+        "fixtures": ("fixtures.commands:fixtures", "List, check, record and pack fixtures."),
+    },
+    "Questions and tasks": {
+        "probes": (
+            "authoring:probes",
+            "Generate probe banks, check and qualify them, and analyse what they distinguish.",
+        ),
+        "continuations": (
+            "resumption.drafting:continuations",
+            "Draft and qualify tasks in which an agent continues a session.",
+        ),
+        "predict": (
+            "analysis.commands:predict",
+            "Test whether facts and answers predict the work that follows.",
+        ),
+    },
+    "Strategies": {
+        "compressors": (
+            "compressors.commands:compressors",
+            "List the strategies, and set up those that need it.",
+        ),
+    },
+    "Trust": {
+        "grader": (
+            "calibration.commands:grader",
+            "Measure how well graders agree with a careful reader.",
+        ),
+        "label": (
+            "calibration.labels:label",
+            "Draw a blind sample for people to label, and compare labels with readers and graders.",
+        ),
+    },
 }
-"""Where each command is, and its first sentence."""
+"""By what people want: where each command is, and its first sentence."""
 
 
-@click.group(cls=LateGroup, late=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LateGroup, sections=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="compression-eval")
 def main() -> None:
     """Measure what a coding agent still knows after its context was compressed."""

@@ -108,16 +108,23 @@ class LateGroup(CleanGroup):
     """A group that imports a command when it is called: most import Inspect, which takes seconds.
 
     Args:
-        late: Where each command is (``module:name``), and its first sentence.
+        sections: Where each command is (``module:name``), and its first sentence, under the titles
+            that a help lists them by.
     """
 
     def __init__(
-        self, *arguments: Any, late: Mapping[str, tuple[str, str]], **options: Any
+        self,
+        *arguments: Any,
+        sections: Mapping[str, Mapping[str, tuple[str, str]]],
+        **options: Any,
     ) -> None:
         super().__init__(*arguments, **options)
-        self.late = late
+        self.sections = sections
+        self.late = {name: each for own in sections.values() for name, each in own.items()}
         # What click lists in a help, and holds a misspelt name against.
-        self.commands = {name: click.Command(name, help=text) for name, (_, text) in late.items()}
+        self.commands = {
+            name: click.Command(name, help=text) for name, (_, text) in self.late.items()
+        }
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return a command; None if there is none of that name."""
@@ -127,9 +134,11 @@ class LateGroup(CleanGroup):
         command: click.Command = getattr(import_module(f"compression_eval.{module}"), name)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands."""
-        click.Group(commands=self.commands).format_commands(ctx, formatter)
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the commands, section by section."""
+        for title, commands in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, text) for name, (_, text) in commands.items()])
 
 
 def is_stream(path: Path) -> bool:

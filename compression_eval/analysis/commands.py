@@ -136,7 +136,7 @@ def compare(
     out: Path | None,
     junit: Path | None,
 ) -> None:
-    """Say whether the arm of the NEW logs is better than that of the BASE logs, or worse.
+    """Test whether one arm is worse than another, with an exit code for CI.
 
     BASE and NEW are logs of this eval, or folders of logs; each side is one arm. The score
     knowledge decides, on the probes that both have: whether it is shown to be worse by less than
@@ -198,7 +198,7 @@ def compare(
 @click.option("--csv", "csv_file", type=Output(), help="Write the rows as CSV.")
 @click.option("--json", "json_file", type=Output(), help="Write them as JSON.")
 def facts(logs: tuple[str, ...], csv_file: Path | None, json_file: Path | None) -> None:
-    """Tell what became of every expected fact, and at which stage it was lost.
+    """List every expected fact and the stage at which it was lost.
 
     LOG is a log of this eval, or a folder of logs. One row per fact, probe and epoch; the totals
     are by stage and probe type, region of the state, age and cycles. docs/matching.md says what
@@ -232,7 +232,7 @@ def facts(logs: tuple[str, ...], csv_file: Path | None, json_file: Path | None) 
     show_default=True,
 )
 def predict(logs: tuple[str, ...], form: str) -> None:
-    """Say whether what states hold and answer predicts the work that goes on from them.
+    """Test whether facts and answers predict the work that follows.
 
     LOG is a log, or a folder of logs, of both tasks: resumption, whose constraints were kept or
     broken, and compression, run on the probes of these constraints with the same strategies
@@ -282,7 +282,7 @@ def _found(paths: tuple[str, ...]) -> "list[Log]":
 def report(
     logs: tuple[str, ...], out: Path, reference: bool, viewer: str, step: str = ""
 ) -> list[str]:
-    """Make a report of logs: what each arm kept, where facts were lost, and what it cost.
+    """Write a report of logs: scores, lost facts, costs, charts.
 
     LOG is a log of this eval, or a folder of logs; or logs of any other Inspect task, whose agent
     ran with different compaction (docs/agents.md). Writes index.html (one page that needs no

@@ -64,7 +64,7 @@ LIMITS = (
 )
 @jobs_option
 def postmortem_command(paths: tuple[str, ...], out: Path | None, jobs: int | None) -> None:
-    """Say what agents fetched again after compactions of their own sessions.
+    """Show what agents fetched again after compactions in your own sessions.
 
     PATH is a session, a folder of sessions or a pattern; without one, the usual places of agents
     are looked through. No model is called, and without --out nothing is kept. The ten calls after

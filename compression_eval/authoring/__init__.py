@@ -24,6 +24,6 @@ _COMMANDS = {
 }
 
 
-@click.group(cls=LateGroup, late=_COMMANDS)
+@click.group(cls=LateGroup, sections={"Commands": _COMMANDS})
 def probes() -> None:
-    """Make probe banks, check them, qualify them, and say after runs what they tell apart."""
+    """Generate probe banks, check and qualify them, and analyse what they distinguish."""

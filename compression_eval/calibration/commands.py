@@ -50,7 +50,7 @@ _NOTHING = GraderScores(model="")
     "--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True
 )
 def grader(logs: tuple[str, ...], form: str) -> None:
-    """Say how well graders agree with a careful reader.
+    """Measure how well graders agree with a careful reader.
 
     LOG is a log of tasks/grader_calibration.py, or a folder with some. For each grader and
     dimension: the mean absolute error and the bias (above 0: lenient) in points of 5, Spearman's

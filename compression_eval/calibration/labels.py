@@ -78,7 +78,7 @@ class Item:
 
 @click.group()
 def label() -> None:
-    """Let people judge what readers and graders judged, and compare."""
+    """Draw a blind sample for people to label, and compare labels with readers and graders."""
 
 
 @label.command(

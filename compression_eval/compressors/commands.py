@@ -19,7 +19,7 @@ _COLUMNS = ("name", "calls a model", "state can be read", "sized by")
 
 @click.group(cls=CleanGroup)
 def compressors() -> None:
-    """List the strategies, and prepare what some of them need."""
+    """List the strategies, and set up those that need it."""
 
 
 @compressors.command(

@@ -117,7 +117,7 @@ def import_command(
     shard_bytes: int | None,
     force: bool,
 ) -> None:
-    """Make fixtures of recorded conversations.
+    """Convert recorded conversations to fixtures.
 
     PATH is a file, a folder (with everything below it), a pattern, or a dataset on the Hub. The
     format is told by content. What is left out is counted by reason.

@@ -320,7 +320,7 @@ _Dumper.add_representer(str, _Dumper.represent_str)
 
 @click.group(cls=CleanGroup)
 def continuations() -> None:
-    """Draft continuation tasks from what sessions went on with, and qualify finished ones."""
+    """Draft and qualify tasks in which an agent continues a session."""
 
 
 continuations.add_command(qualify_command)

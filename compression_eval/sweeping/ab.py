@@ -78,7 +78,7 @@ def ab_command(
     dry_run: bool,
     **options: Any,
 ) -> None:
-    """Say whether the summary prompt NEW is better than OLD.
+    """Compare two summary prompts: estimate, run both, give a verdict.
 
     Both files replace the instructions of a summarising strategy. The command runs both, with the
     controls none and full, on the same conversations by the same models, and compares them. It

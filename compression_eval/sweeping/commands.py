@@ -83,7 +83,7 @@ def sweep_command(
     address: str | None,
     **options: Any,
 ) -> None:
-    """Run several arms with several models on the same fixtures.
+    """Run several strategies and budgets with several models on the same fixtures.
 
     FILE is a YAML file with the same settings by their long names (docs/sweeps.md); options go
     over it. The controls full, none and tail are added. A sweep that was interrupted or killed

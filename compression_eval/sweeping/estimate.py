@@ -280,7 +280,7 @@ def estimate_command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Say what a sweep would cost and what it could tell, before anything is spent.
+    """Estimate the cost of a sweep and the smallest difference it can find.
 
     Takes what sweep takes. The states of mechanical strategies are computed; summarising ones are
     rehearsed with the embedded model in the place of theirs, so that what they would be fed is

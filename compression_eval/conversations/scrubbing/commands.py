@@ -129,7 +129,7 @@ def scrub_command(
     shard_bytes: int | None,
     force: bool,
 ) -> None:
-    """Scrub fixtures, and the banks that lie beside them, into a folder.
+    """Replace secrets and personal values in fixtures.
 
     IN is a name, a file, a folder or a pattern. Every result is looked at once more before it is
     written; one in which anything is still found is not written and named at the end, and the
@@ -182,7 +182,7 @@ def audit_command(
     engine: Engine,
     shard_bytes: int | None,
 ) -> None:
-    """Look for anything that scrubbing would still change; exits with 1 if there is something.
+    """Report what scrubbing would still change in fixtures; exits with 1 if it finds any.
 
     PATH is a name, a file, a folder or a pattern; banks that lie beside fixtures are read too.
     Says the field and the rule, and shows values only masked.
