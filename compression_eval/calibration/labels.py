@@ -69,7 +69,7 @@ class Item:
     place: str
     """The state or the sample: what is shown as one text."""
     sample: tuple[str, str | int, int]
-    """A sample that holds it: log, id and epoch."""
+    """A sample that shows it: log, id and epoch; of a state the first about it."""
     words: str = ""
     """A fact, as people read it: what was asked, and its forms."""
     labels: dict[str, float] = field(default_factory=dict)
@@ -176,13 +176,16 @@ def _items(paths: Sequence[str], *, controls: bool = True) -> Iterator[Item]:
         controls: Whether those of the arms none and full are among them.
     """
     logs = one_per_run(find_logs(paths))
+    first: dict[str, tuple[str, str | int, int]] = {}  # logs may keep a state once
     for log, arm in zip(logs, arm_names(logs), strict=True):
         if log.compressor in CONTROLS and not controls:
             continue
         for sample in log.samples():
             if (recorded := recorded_in(sample)) is not None:
                 at = log.path, sample.id, sample.epoch
-                yield from _of_sample(sample, recorded.record, arm, at)
+                for found in _of_sample(sample, recorded.record, arm, at):
+                    found.sample = first.setdefault(found.place, at)
+                    yield found
 
 
 def _of_sample(

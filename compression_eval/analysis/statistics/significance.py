@@ -17,7 +17,7 @@ MIN_RANGE = 2.0
 MARGIN_SHARE = 0.1
 """The default margin as a share of that range, where this is less than `DEFAULT_THRESHOLD`."""
 
-RECALL_OF_A_POINT = 1 / 3.92
+RECALL_OF_A_POINT = 1 / 4.05
 """What a point of knowledge is in fact recall, among arms that summarise (docs/findings.md)."""
 
 FACTS_LOST = 0.08

@@ -1,0 +1,87 @@
+"""The tables of docs/findings.md are those of the logs beside it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compression_eval.analysis.frames import samples_frame
+from compression_eval.analysis.logs import find_logs
+from compression_eval.analysis.report.figures import Figures, figures, read_frames
+from compression_eval.analysis.statistics.significance import RECALL_OF_A_POINT
+from compression_eval.grading.rubric import KNOWLEDGE, structure
+
+pytestmark = pytest.mark.slow
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "findings.md").read_text(encoding="utf-8")
+NAMES = {"tail (target_tokens=6000)": "`tail` at 6,000"}
+CONTROLS = ("full", "none")
+
+
+@pytest.fixture(scope="module")
+def of() -> Figures:
+    return figures(read_frames(find_logs([str(DOCS / "findings" / "logs")])))
+
+
+def _row(arm: str, cells: list[str]) -> str:
+    return f"| {NAMES.get(arm, f'`{arm}`')} | {' | '.join(cells)} |"
+
+
+def test_the_arms(of: Figures) -> None:
+    for arm in of.arms:
+        own = of.of_arm[arm.name]
+        low, high = own.estimates[KNOWLEDGE].elsewhere or (np.nan, np.nan)
+        shares = (own.estimates[name].mean for name in ("fact_survival", "fact_recall"))
+        cells = [
+            f"{own.costs['tokens_after']:,.0f}",
+            f"{own.estimates[KNOWLEDGE].mean:.2f} ({low:.2f} to {high:.2f})",
+            *(f"{share:.0%}".replace("%", " %") for share in shares),
+            f"{own.survival.contradicted or 0:.1%}".replace("%", " %"),
+        ]
+        assert _row(arm.name, cells) in PAGE
+
+
+def test_the_dimensions(of: Figures) -> None:
+    for arm in of.arms:
+        if arm.name not in CONTROLS:
+            means = of.of_arm[arm.name].estimates
+            assert (
+                _row(arm.name, [f"{means[name].mean:.2f}" for name in structure().dimensions])
+                in PAGE
+            )
+
+
+def test_the_pairs_and_the_ages(of: Figures) -> None:
+    pairs = {(pair.higher, pair.lower): pair for pair in of.frontier.pairs}
+    for arm in ("anchored", "regenerative"):
+        low, high = pairs[arm, "tail (target_tokens=6000)"].interval or (np.nan, np.nan)
+        assert f"`{arm}` {low:.2f} to {high:.2f}" in PAGE
+    alike = pairs["anchored", "regenerative"]
+    low, high = alike.interval or (np.nan, np.nan)
+    assert (
+        f"{alike.change:.2f} apart ({low:.2f} to {high:.2f}; p .{alike.p_value:.3f}".replace(
+            ".0.", "."
+        )
+        in PAGE
+    )
+    for arm in ("anchored", "regenerative", "claude-code"):
+        first = of.of_arm[arm].survival.by_age["first quarter"].share
+        assert (
+            f"`{arm}` {first:.0%}".replace("%", " %").replace("`anchored` ", "`anchored` keeps ")
+            in PAGE
+        )
+
+
+def test_what_a_point_means() -> None:
+    frame = samples_frame(DOCS / "findings" / "logs")
+    summaries = frame[frame["compressor"].isin(["anchored", "regenerative", "claude-code"])]
+    states = summaries.groupby(["arm", "fixture", "epoch"])[[KNOWLEDGE, "fact_recall"]].mean()
+    slope, start = np.polyfit(states["fact_recall"], states[KNOWLEDGE], 1)
+    r = np.corrcoef(states["fact_recall"], states[KNOWLEDGE])[0, 1]
+    said = f"{start:.2f} + {slope:.2f} x fact recall (r = {r:.2f})".replace("0.95", ".95")
+    assert f"Over the {len(states)} states" in PAGE
+    assert said in PAGE
+    assert pytest.approx(1 / slope, abs=0.001) == RECALL_OF_A_POINT
+    few = frame[(frame["fact_recall"] > 0) & (frame["fact_recall"] <= 0.25)]
+    assert f"Accuracy is {few['accuracy'].mean():.1f} as soon as" in PAGE
