@@ -64,10 +64,10 @@ def planned_dataset(ready: CheckedArguments) -> PlannedDataset:
     """Return one sample per fixture, cut and probe.
 
     Fixtures are read one after another, and only some stay in memory. Those that hold nothing for
-    what was asked are passed over, and so are such cuts: an import makes many without probes.
+    what was asked are skipped, and so are such cuts: an import makes many without probes.
 
     Raises:
-        DataError: A file is not what it must be, everything was passed over, or the strategy can
+        DataError: A file is not what it must be, everything was skipped, or the strategy can
             compress none of it.
     """
     planner = _Planner(ready)
@@ -120,7 +120,7 @@ class _Planner:
     """Messages of all fixtures so far."""
 
     def add(self, pair: FixtureWithBank, source: FixtureSource) -> None:
-        """Plan all samples of a fixture; cuts without any are passed over."""
+        """Plan all samples of a fixture; cuts without any are skipped."""
         _refuse_unusable(pair)
         found = places(pair, self.ready.cuts, self.ready.types)
         if not found:

@@ -66,14 +66,14 @@ _Result = TypeVar("_Result")
 jobs_option = click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Processes; by default one for each core, fewer for little input.",
+    help="Number of processes. Default: one per core, fewer for little input.",
 )
 _OPTIONS = (
-    click.option("--engine", type=click.Choice(["ray"]), help="What spreads the work."),
+    click.option("--engine", type=click.Choice(["ray"]), help="Spread the work with this engine."),
     click.option(
         "--address",
         metavar="HOST:PORT",
-        help="With --engine: a Ray cluster; by default RAY_ADDRESS, or this machine alone.",
+        help="With --engine: address of a Ray cluster. Default: RAY_ADDRESS, or this machine.",
     ),
 )
 

@@ -109,38 +109,38 @@ NEEDED = ("jinja2", "vl_convert", "scipy", "kingfisher_sdk", "english_words")
     type=Output(folder=True, parents=True),
     default=DEFAULT_OUT,
     show_default=True,
-    help="Folder for everything that is made.",
+    help="Output folder.",
 )
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=5, show_default=True, help="Sessions to take."
+    "--limit", type=click.IntRange(min=1), default=5, show_default=True, help="Number of sessions."
 )
 @click.option(
     "--pick",
     type=click.Choice(["longest", "newest"]),
     default="newest",
     show_default=True,
-    help="Which of them; files of sub-agents are no sessions.",
+    help="Which sessions to use.",
 )
 @click.option(
     "--arms",
     help="Strategies, separated by commas.  [default: anchored,masking, and recorded on sessions "
     "that were compacted]; the controls full, none and tail are added.",
 )
-@click.option("--model", help="Who answers; by default the embedded model, which is free.")
-@click.option("--grader", help="Who grades; by default the model that answers.")
-@click.option("--compressor-model", help="Who summarises; by default the model that answers.")
+@click.option("--model", help="Model that answers. Default: the embedded model, which is free.")
+@click.option("--grader", help="Model that grades. Default: the model that answers.")
+@click.option("--compressor-model", help="Model that summarizes. Default: the model that answers.")
 @click.option(
     "--epochs",
     type=click.IntRange(min=1),
-    help="Compressions of each.  [default: 3, of the embedded model 1]",
+    help="Compressions of each session.  [default: 3; 1 with the embedded model]",
 )
 @click.option(
     "--names",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="File of names to scrub that no rule can know.",
+    help="File with names to replace, one per line.",
 )
-@click.option("--prices", type=click.Path(path_type=Path), help="Prices, as estimate takes them.")
-@click.option("--yes", is_flag=True, help="Do not ask before a model is paid.")
+@click.option("--prices", type=click.Path(path_type=Path), help="Prices file, as for estimate.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation of the cost.")
 @click.pass_context
 def quickstart_command(
     ctx: click.Context,
@@ -157,10 +157,10 @@ def quickstart_command(
 ) -> None:
     """Evaluate compression on your own sessions: import, scrub, ask, run, report.
 
-    PATH is a session, a folder of sessions or a pattern; without one, the usual places of agents
-    are looked through. Sessions are scrubbed before anything is written. What cannot be used is
-    left out, with its reason. The embedded model needs no key and costs nothing; with --model
-    the cost is estimated, and asked for, first. Given again, the command goes on where it was.
+    PATH is a session, a folder of sessions or a pattern. Default: the usual places of agents.
+    Sessions are scrubbed before anything is written. What cannot be used is left out with its
+    reason. The embedded model needs no key and costs nothing. With --model the cost is
+    estimated and confirmed first. If the command is interrupted, give it again to continue.
     """
     if not all(map(find_spec, NEEDED)):
         raise lacking("quickstart", "analysis", "scrub")
@@ -377,11 +377,11 @@ def _planned(
         ", ".join(arm.label for arm in plans[0].arms if arm.control is control)
         for control in (False, True)
     )
-    _say("arms", f"{named}, and as controls {controls}")
+    _say("arms", f"{named}, controls {controls}")
     if len(plans) > 1:
         _say("", f"{_RECORDED} on the {len(compacted)} of these that their agent compacted")
     for reason in plans[0].passed_over[:MAX_SHOWN]:
-        _say("", f"passed over {reason}")
+        _say("", f"skipped: {reason}")
     return plans
 
 

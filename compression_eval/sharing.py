@@ -244,7 +244,7 @@ def _keep(run: RunIdentity, key: str, state: State) -> None:
         save_state(_state_path(run.log_folder, run.task_id, key), state)
     except Exception as error:  # a file system may raise anything; the run can continue
         _warn_once(
-            f"states cannot be kept beside the log, so a retry would compress again: {error}"
+            f"states cannot be saved next to the log, so a retry would compress again: {error}"
         )
     else:
         _folders.setdefault(run.task_id, set()).add(run.log_folder)

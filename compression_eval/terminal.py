@@ -302,7 +302,7 @@ class Display:
 
 
 def say_passed_over(reasons: Sequence[PassedOverError], left: Sized) -> None:
-    """List on stderr what was passed over."""
+    """List on stderr what was skipped."""
     if not left:
         raise nothing_left(reasons)
     if reasons:
@@ -312,7 +312,9 @@ def say_passed_over(reasons: Sequence[PassedOverError], left: Sized) -> None:
 def model_options(command: F) -> F:
     """Add a model's options to a command; `model_by_name` takes their values."""
     options = (
-        click.option("--max-connections", type=click.IntRange(min=1), help="Calls at a time."),
+        click.option(
+            "--max-connections", type=click.IntRange(min=1), help="Calls at the same time."
+        ),
         click.option("--temperature", type=click.FloatRange(min=0), help="Sampling temperature."),
         click.option(
             "--model-args", "-M", multiple=True, metavar="NAME=VALUE", help="Argument of the model."

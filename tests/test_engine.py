@@ -678,7 +678,7 @@ def test_what_failed_or_is_not_written_is_told_again(sessions: Path) -> None:
         again = run(*command)
         assert again.exit_code == 1
         failed = first.exit_code == 1
-        said = "every fixture was passed over" if failed else "account: not written"
+        said = "every fixture was skipped" if failed else "account: not written"
         assert said in again.stderr
         assert not Path("account").exists()
 

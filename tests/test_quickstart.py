@@ -96,7 +96,7 @@ def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_
     assert "imported 3 conversations" in steps
     assert " about 2 conversations, made from" in steps
     assert "no probe could be made: nothing is compressed" in done.stderr
-    assert "arms     anchored, masking, and as controls full, none, tail" in steps
+    assert "arms     anchored, masking, and controls full, none, tail" in steps
     assert "recorded on the 1 of these that their agent compacted" in steps
     first = steps.partition("\n\nOn these 2 conversations (")[2].splitlines()
     assert re.search(r"anchored \([\d,]+ tokens\) keeps", first[0])
@@ -214,7 +214,7 @@ def test_sessions_are_taken_the_newest_first_and_no_sub_agents(
 def test_recorded_runs_on_the_sessions_that_have_it(sessions: Path, tmp_path: Path) -> None:
     compacted(sessions / "compacted.json")
     done = run(sessions, "--model", "mockllm/model", input="n\n")
-    assert "arms     anchored, masking, and as controls" in done.stdout
+    assert "arms     anchored, masking, and controls" in done.stdout
     assert "recorded on the 1 of these that their agent compacted" in done.stdout
     done = run(sessions / "compacted.json", "--out", "all", "--model", "mockllm/model", input="n\n")
     assert "arms     anchored, masking, recorded, and as controls" in done.stdout

@@ -85,40 +85,44 @@ class _Refusing(click.Command):
 )
 @click.argument("base", nargs=-1, required=True, metavar="BASE...")
 @click.option("--to", "new", multiple=True, required=True, metavar="NEW...", help="New logs.")
-@click.option("--base-arm", help="The base, or a part of its name, where logs hold several.")
-@click.option("--new-arm", help="The new arm, or a part of its name, where logs hold several.")
+@click.option(
+    "--base-arm", help="Name of the base arm, or a part of it, if logs contain several arms."
+)
+@click.option(
+    "--new-arm", help="Name of the new arm, or a part of it, if logs contain several arms."
+)
 @click.option(
     *("--margin", "--threshold", "margin"),
     type=click.FloatRange(min=0, min_open=True, max=5),
-    help="Largest loss of knowledge (0 to 5) that is let pass; the least that counts elsewhere.  "
+    help="Largest loss of knowledge (0 to 5) that passes.  "
     "[default: 0.3, or a tenth of the range between the controls if that is less]",
 )
 @click.option(
     "--controls",
     multiple=True,
     metavar="LOGS...",
-    help="Stored logs of the arms none and full; by default those beside the compared logs.",
+    help="Logs of the arms none and full. Default: those in the folders of the compared logs.",
 )
 @click.option(
     "--allow",
     multiple=True,
     type=click.Choice(tuple(CONDITIONS)),
     metavar="NAME",
-    help="Let this differ, and compare what both have; can be given several times.",
+    help="Compare what both sides have although this differs. Repeatable.",
 )
-@click.option("--gate", is_flag=True, help="For CI: only the decision.")
+@click.option("--gate", is_flag=True, help="Print only the decision, for CI.")
 @click.option(
     *("--format", "form"),
     type=click.Choice(("text", "markdown", "json")),
     default="text",
     show_default=True,
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Write it to a file.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the output to a file.")
 @click.option(
     "--junit",
     type=Output(),
     metavar="FILE",
-    help="Also write the verdicts as JUnit XML, a test case for the outcome and each measure.",
+    help="Also write JUnit XML with a test case for the outcome and for each measure.",
 )
 @click.pass_context
 def compare(
@@ -138,14 +142,13 @@ def compare(
 ) -> None:
     """Test whether one arm is worse than another, with an exit code for CI.
 
-    BASE and NEW are logs of this eval, or folders of logs; each side is one arm. The score
-    knowledge decides, on the probes that both have: whether it is shown to be worse by less than
-    the margin. So do the facts that the states hold. Only with the controls none and full by the
-    same reader can it be told that nothing was lost. docs/statistics.md says how, and what the
-    verdicts mean.
+    BASE and NEW are logs of this eval, or folders of logs. Each side is one arm. The score
+    knowledge decides, on the probes that both sides have, and so do the facts in the states.
+    The controls none and full with the same reader are needed to show that nothing was lost.
+    docs/statistics.md explains the verdicts.
 
     Logs of any other Inspect task, whose agent ran with different compaction, are compared by
-    their first score (margin 0.1), with what compaction cost: docs/agents.md.
+    their first score (margin 0.1): docs/agents.md.
     """
     if out is not None:
         check_output(out)  # not by its type, so that --junit tells it
@@ -200,9 +203,9 @@ def compare(
 def facts(logs: tuple[str, ...], csv_file: Path | None, json_file: Path | None) -> None:
     """List every expected fact and the stage at which it was lost.
 
-    LOG is a log of this eval, or a folder of logs. One row per fact, probe and epoch; the totals
-    are by stage and probe type, region of the state, age and cycles. docs/matching.md says what
-    the stages mean and where look-ups err.
+    LOG is a log of this eval, or a folder of logs. There is one row per fact, probe and epoch.
+    Totals are by stage, probe type, region of the state, age and compressions. docs/matching.md
+    explains the stages.
     """
     from compression_eval.analysis.arms import arm_names
     from compression_eval.analysis.facts import rows_as_csv, totals
@@ -235,8 +238,8 @@ def predict(logs: tuple[str, ...], form: str) -> None:
     """Test whether facts and answers predict the work that follows.
 
     LOG is a log, or a folder of logs, of both tasks: resumption, whose constraints were kept or
-    broken, and compression, run on the probes of these constraints with the same strategies
-    (-T probes=FOLDER with the banks beside the tasks). docs/resumption.md says how.
+    broken, and compression on the probes of these constraints with the same strategies (-T
+    probes=FOLDER with the banks of the tasks). See docs/resumption.md.
     """
     _require("predict", "scipy")
     from compression_eval.analysis.prediction import joined, sections
@@ -270,23 +273,23 @@ def _found(paths: tuple[str, ...]) -> "list[Log]":
     "--out",
     type=Output(folder=True),
     required=True,
-    help="Folder to write to; made if it is not there.",
+    help="Output folder; created if missing.",
 )
-@click.option("--reference", is_flag=True, help="Print published figures beside, marked as such.")
+@click.option("--reference", is_flag=True, help="Add published figures, marked as such.")
 @click.option(
     "--viewer",
     default=DEFAULT_VIEWER,
     show_default=True,
-    help="Where Inspect's viewer serves these logs: links to samples lead there.",
+    help="Address of Inspect's viewer for links to samples.",
 )
 def report(
     logs: tuple[str, ...], out: Path, reference: bool, viewer: str, step: str = ""
 ) -> list[str]:
     """Write a report of logs: scores, lost facts, costs, charts.
 
-    LOG is a log of this eval, or a folder of logs; or logs of any other Inspect task, whose agent
-    ran with different compaction (docs/agents.md). Writes index.html (one page that needs no
-    network), report.md (to be pasted), figures.json and charts/ (PNG and SVG).
+    LOG is a log of this eval, or a folder of logs, or logs of any other Inspect task whose
+    agent ran with different compaction (docs/agents.md). Writes index.html (one page, no
+    network needed), report.md (to paste), figures.json and charts/ (PNG and SVG).
     """
     if not viewer.startswith(("http://", "https://")):
         raise DataError(f"--viewer: an address that begins with http is expected, not {viewer!r}")

@@ -232,7 +232,7 @@ def _table(paths: Logs, names: Iterable[str]) -> "DataFrame":
     """Return the rows of some logs with the columns of their runs in front."""
     named = [paths] if isinstance(paths, str | Path) else list(paths)
     if not named:
-        raise DataError("logs: none were named")
+        raise DataError("logs: none were given")
     logs = one_per_run(find_logs([str(path) for path in named]))
     return read_rows(logs, names, processes=1)  # a user's script may not bear to be imported again
 

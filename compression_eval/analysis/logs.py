@@ -240,7 +240,7 @@ def _check_score(where: str, scorer: str, score: Score) -> None:
 def find_logs(paths: Sequence[str]) -> list[Log]:
     """Return the logs that files and folders hold, in the order given, the oldest first.
 
-    A folder is searched with the folders in it. Logs of other evals in it are passed over, and
+    A folder is searched with the folders in it. Logs of other evals in it are skipped, and
     so are those of ``probes qualify`` that lie in it beside others, which is logged. Left out are
     attempts that a later attempt at the same run went on with, since it holds their samples too. A
     file that is named must be a log of this eval.
@@ -257,10 +257,10 @@ def find_logs(paths: Sequence[str]) -> list[Log]:
                 others = f" ({len(listed)} of other evals)" if listed else ""
                 raise DataError(f"{path}: no log of compression_eval in this folder{others}")
             if foreign := len(listed) - len(ours):
-                logger.warning("%s: passed over %d logs of other evals", path, foreign)
+                logger.warning("%s: skipped %d logs of other evals", path, foreign)
             arms = [log for log in ours if QUALIFYING not in (log.header.eval.tags or [])]
             if arms and (qualifying := len(ours) - len(arms)):
-                logger.warning("%s: passed over %d logs of probes qualify", path, qualifying)
+                logger.warning("%s: skipped %d logs of probes qualify", path, qualifying)
             logs.extend(_current(arms or ours))
         else:
             log = header_of(path)

@@ -60,16 +60,16 @@ LIMITS = (
 @click.option(
     "--out",
     type=Output(folder=True, parents=True),
-    help="Write the page with a chart, as HTML and Markdown, and the figures as JSON.",
+    help="Write a page with a chart (HTML and Markdown) and the figures as JSON.",
 )
 @jobs_option
 def postmortem_command(paths: tuple[str, ...], out: Path | None, jobs: int | None) -> None:
     """Show what agents fetched again after compactions in your own sessions.
 
-    PATH is a session, a folder of sessions or a pattern; without one, the usual places of agents
-    are looked through. No model is called, and without --out nothing is kept. The ten calls after
-    each compaction are compared with ten calls elsewhere in the same session. Far above usual is
-    what exceeds nine in ten of those, and their median by 1,000 tokens.
+    PATH is a session, a folder of sessions or a pattern. Default: the usual places of agents.
+    No model is called, and nothing is kept without --out. The ten calls after each compaction
+    are compared with ten calls elsewhere in the same session. Far above usual means: more than
+    nine in ten of those, and 1,000 tokens above their median.
     """
     if out:
         from compression_eval.analysis.commands import check_report

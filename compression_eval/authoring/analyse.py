@@ -281,7 +281,7 @@ def _shown(value: float | None, form: str) -> str:
     ),
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@click.option("--json", "json_file", type=Output(), help="Write it as JSON.")
+@click.option("--json", "json_file", type=Output(), help="Write the result as JSON.")
 def analyse_command(logs: tuple[str, ...], json_file: Path | None) -> None:
     """Say which probes tell arms apart, and which could be left out.
 

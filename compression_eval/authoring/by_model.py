@@ -480,7 +480,7 @@ def _refusals(probe: Probe, guesses: Sequence[str], reading: "Reading | None") -
         found.append(f"question: {reading.verdict}, by a reader of the conversation: {because}")
     answer, wrong = (one_line(text, _MAX_REASON) for text in (reading.answer, reading.forgotten))
     found.extend(
-        f"facts.any_of: no form of {shorten(item.fact)} stands in a reader's right answer: {answer}"
+        f"facts.any_of: no form of {shorten(item.fact)} is in a reader's right answer: {answer}"
         for item in spelled
         if not Text(reading.answer).has_any(item.forms)
     )
@@ -508,7 +508,7 @@ def _replies(output: ModelOutput, key: str) -> list[dict[str, Any]]:
     if not text.strip():
         raise ReplyError("it is empty")
     if not replies:
-        raise ReplyError(f"it holds no JSON object with a key `{key}`")
+        raise ReplyError(f"it contains no JSON object with a key `{key}`")
     raise ReplyError(f"`{key}` is not a list")
 
 

@@ -365,7 +365,7 @@ def _third(fact: ExpectedFact, history: History) -> str:
     type=click.IntRange(min=0),
     default=TAIL_TOKENS,
     show_default=True,
-    help="Tokens at the end that are taken to be kept verbatim.",
+    help="Tokens at the end that a strategy keeps verbatim.",
 )
 def check_command(paths: tuple[str, ...], probes: Path | None, tail_tokens: int) -> None:
     """Check probe banks; without PATH, those of all fixtures that come with this project.
@@ -373,7 +373,7 @@ def check_command(paths: tuple[str, ...], probes: Path | None, tail_tokens: int)
     PATH is a fixture: a name, a file, a folder, a pattern, a Parquet file or an address. Said are
     facts without evidence, questions that give a fact away, facts that overlap, probes that the
     kept tail answers, verdicts that are out of date, and what the bank covers. Fixtures without a
-    bank are passed over. Exits with 1 if there are errors, or no bank at all; warnings alone do not
+    bank are skipped. Exits with 1 if there are errors, or no bank at all; warnings alone do not
     fail.
     """
     sources = find_sources(list(paths) or SHIPPED + "all", probes)

@@ -323,18 +323,24 @@ def _lines(name: str, cut: dict[str, Any], wanted: Wanted) -> Iterator[str]:
     ),
 )
 @click.argument("paths", nargs=-1, required=True, metavar="FIXTURE...")
-@click.option("--model", help="Model that proposes probes, as Inspect names it.")
+@click.option("--model", help="Model that proposes probes.")
 @model_options
-@click.option("--chunk-tokens", type=click.IntRange(min=1_000), help="History per call [60000].")
-@click.option("--mechanical", is_flag=True, help="With a model: also what needs none.")
+@click.option(
+    "--chunk-tokens", type=click.IntRange(min=1_000), help="Tokens of history per call [60000]."
+)
+@click.option("--mechanical", is_flag=True, help="With a model: also generate probes without it.")
 @click.option("--per-type", type=click.IntRange(min=1), default=3, show_default=True)
-@click.option("--cut", "cuts", multiple=True, help="Messages, share, end, or recorded.")
-@click.option("--tail-tokens", type=click.IntRange(min=0), help="Kept verbatim [2000].")
-@click.option("--out", help="Folder; else beside the fixture. With --engine it may be an address.")
-@click.option("--force", is_flag=True, help="Overwrite banks.")
+@click.option("--cut", "cuts", multiple=True, help="Number of messages, share, end, or recorded.")
+@click.option(
+    "--tail-tokens", type=click.IntRange(min=0), help="Tokens kept verbatim at the end [2000]."
+)
+@click.option(
+    "--out", help="Folder; by default that of the fixture. With --engine it may be an address."
+)
+@click.option("--force", is_flag=True, help="Overwrite existing banks.")
 @jobs_option
 @shard_options
-@click.option("--report", type=Output(parents=True), help="Write JSON.")
+@click.option("--report", type=Output(parents=True), help="Write a report as JSON.")
 def generate_command(
     paths: tuple[str, ...],
     model: str | None,
@@ -359,7 +365,7 @@ def generate_command(
     reason. So is what the model guesses when it sees the questions alone, and what it finds wrong
     or not needed when it sees them beside the conversation. Cuts are those of the fixture, else the
     end. A fixture that has a bank already, or that no probe can be made for,
-    is passed over and named; exits with 1 if all are.
+    is skipped and named; exits with 1 if all are.
     """
     if model is None and (given := [name for name, value in options.items() if value]):
         raise DataError(f"{', '.join(given)}: only with --model")
@@ -476,7 +482,7 @@ def _generate_corpus(
                 click.echo(line)
             told += done
         passed = [each.passed_over for each in told if each.why]
-        failed = "" if len(passed) < len(told) else "every fixture was passed over"
+        failed = "" if len(passed) < len(told) else "every fixture was skipped"
         corpus.close("generate", failed)
     if report:
         _write_report(report, wanted, None, told)
@@ -540,7 +546,7 @@ def _found(
 def _target(source: FixtureSource, out: Path | None, *, force: bool) -> Path:
     """Return where a fixture's bank goes; one that it has already is not overwritten."""
     if out is None and source.path is None:
-        raise DataError(f"{source.origin}: no file can be written beside it; give --out FOLDER")
+        raise DataError(f"{source.origin}: no file can be written next to it; use --out FOLDER")
     target = (out or Path(source.origin).parent) / source.bank_name
     with suppress(PassedOverError):
         target = target if out else Path(str(source.bank_file()))

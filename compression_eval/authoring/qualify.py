@@ -126,16 +126,20 @@ class Asked:
 )
 @click.argument("fixtures", nargs=-1, required=True, metavar="FIXTURE...")
 @click.option("--probes", type=click.Path(path_type=Path), help="Bank, or folder with banks.")
-@click.option("--model", help="Who answers; by default the embedded model, a lexical reader.")
+@click.option("--model", help="Model that answers. Default: the embedded model.")
 @click.option("--model-base-url", help="Address of the model's provider.")
-@click.option("--grader", help="Judge by the rubric with this model, not by looking facts up.")
+@click.option(
+    "--grader", help="Judge answers with this model and the rubric instead of the look-up."
+)
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 5),
-    help="With --grader: least score for accuracy and for completeness.  [default: 4]",
+    help="With --grader: minimum score for accuracy and completeness.  [default: 4]",
 )
 @click.option("--epochs", type=click.IntRange(min=1), default=3, show_default=True)
-@click.option("--cut", help="Where history ends, as in the task; by default each probe's own cut.")
+@click.option(
+    "--cut", help="Where the history ends, as in the task. Default: each probe's own cut."
+)
 @click.option("--tail-tokens", type=click.IntRange(min=1), help="Budget of the kept tail.")
 @click.option("--temperature", type=click.FloatRange(min=0))
 @click.option("--max-connections", type=click.IntRange(min=1))
@@ -143,9 +147,9 @@ class Asked:
 @click.option(
     "--out",
     type=Output(folder=True, parents=True),
-    help="Folder to write the banks to; by default each is rewritten where it lies.",
+    help="Folder for the banks. Default: each is rewritten in place.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be asked and what it costs.")
+@click.option("--dry-run", is_flag=True, help="Print what would be asked and what it costs.")
 def qualify_command(
     fixtures: tuple[str, ...],
     probes: Path | None,
@@ -231,7 +235,7 @@ def _say_verdicts(name: str, verdicts: Mapping[str, Qualification | str]) -> Non
 
 
 def _pairs(fixtures: Sequence[str], probes: Path | None) -> _Pairs:
-    """Return fixtures with their banks; those without one are passed over."""
+    """Return fixtures with their banks; those without one are skipped."""
     pairs: list[tuple[FixtureSource, FixtureWithBank]] = []
     names: dict[str, str] = {}
     without: list[PassedOverError] = []

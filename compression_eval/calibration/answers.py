@@ -197,7 +197,7 @@ def _kind_faults(item: GradedAnswer, probe: Probe, language: Language) -> Iterat
     if silent and any(item.scores[name] for name in graded):
         yield "scores: an answer that does not know gets 0 on all but instruction following"
     if item.kind == "hedged" and not any(facts):
-        yield "kind: hedged, but it holds no expected fact"
+        yield "kind: hedged, but it contains no expected fact"
     if item.kind == "made_up_file" and probe.type != "artifact":
         yield "kind: made_up_file, but the probe is not about artifacts"
     if item.kind == "wrong_format" and probe.format is None:

@@ -52,12 +52,11 @@ _NOTHING = GraderScores(model="")
 def grader(logs: tuple[str, ...], form: str) -> None:
     """Measure how well graders agree with a careful reader.
 
-    LOG is a log of tasks/grader_calibration.py, or a folder with some. For each grader and
-    dimension: the mean absolute error and the bias (above 0: lenient) in points of 5, Spearman's
-    rank correlation, the quadratic weighted kappa with its 95 % bootstrap interval over answers;
-    the traps it fell for; and how far changes that should not count moved its scores. Where the
-    answers have a second reader's scores, that reader's agreement is printed too: a grader that
-    is as near as that is as good as a reader.
+    LOG is a log of tasks/grader_calibration.py, or a folder of logs. For each grader and
+    dimension the output has the mean error and bias in points (above 0: lenient), Spearman's
+    correlation, and the quadratic weighted kappa with its 95 % interval; then the traps that
+    the grader fell for, and how far changes that should not count moved its scores. If the
+    answers have a second reader's scores, that reader's agreement is shown too.
     """
     found = [result for log in _logs(logs) for result in _results(log)]
     if form == "json":

@@ -86,16 +86,18 @@ def label() -> None:
     epilog=examples("label draw logs --out sheet", "label draw logs --out sheet --facts 40"),
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@click.option("--out", type=Output(folder=True), required=True, help="Folder to write to.")
+@click.option("--out", type=Output(folder=True), required=True, help="Output folder.")
 @click.option("--facts", type=click.IntRange(min=0), default=100, show_default=True)
 @click.option("--answers", type=click.IntRange(min=0), default=60, show_default=True)
-@click.option("--seed", type=int, default=1, show_default=True, help="Another one draws others.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="Another seed draws other items."
+)
 def draw(logs: tuple[str, ...], out: Path, facts: int, answers: int, seed: int) -> None:
     """Write facts and answers for people to judge, without the arms they are of.
 
-    LOG is a log of this eval that a language model graded, or a folder with some. Writes a text
-    for each state and each answer, and labels.csv, in whose last column people write. The arms none
-    and full are left out: nobody need judge that nothing holds nothing.
+    LOG is a log of this eval that a language model graded, or a folder of logs. Writes a text
+    for each state and each answer, and labels.csv, whose last column people fill. The arms none
+    and full are left out.
     """
     items = list(_items(logs, controls=False))
     chosen = random.Random(seed)  # noqa: S311 - a draw that can be repeated
@@ -142,14 +144,14 @@ def draw(logs: tuple[str, ...], out: Path, facts: int, answers: int, seed: int) 
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     multiple=True,
     required=True,
-    help="A filled labels.csv; can be given several times, one for each person.",
+    help="A filled labels.csv. Repeatable, one for each person.",
 )
 def score(logs: tuple[str, ...], sheets: tuple[Path, ...]) -> None:
     """Compare people's labels with the reader, the grader and the look-up, by arm.
 
-    LOG are the logs that the sheets were drawn from. Prints for every two who judged how often
-    they agree (of answers: how far they are apart, in points) and Cohen's kappa, of answers
-    quadratically weighted, with its 95 % bootstrap interval.
+    LOG are the logs from which the sheets were drawn. Prints for every two judges how often
+    they agree (for answers: how many points they are apart) and Cohen's kappa with its 95 %
+    interval (for answers quadratically weighted).
     """
     given = {_person(sheet, sheets): _read_sheet(sheet) for sheet in sheets}
     wanted = {name for labels in given.values() for name in labels}

@@ -261,7 +261,7 @@ class AnchoredCompaction(SummarisingCompaction):
         memory = memory.merged(await self._operations(model, request))
         memory = memory.fitted(plan.tokens, token_counter().count)
         if not any(memory.sections.values()):
-            raise CompressionError("empty", "the memory holds no entry")
+            raise CompressionError("empty", "the memory has no entries")
         message = self.carrier(memory.render(), memory.model_dump(mode="json"))
         return self.state(plan, message), message
 

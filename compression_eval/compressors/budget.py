@@ -174,7 +174,7 @@ def room_in_target(
     if room < least:
         raise CompressionError(
             "error",
-            f"target_tokens ({target}) is too small: it is for the whole state, of which system "
+            f"target_tokens ({target}) is too small: it limits the whole state, of which system "
             f"prompt and head take {head}, and {frame + least} more are needed",
         )
     return room

@@ -116,7 +116,7 @@ def structural_problem(
     for position, message in enumerate(body):
         # Searching an iterator uses it up as far as the match, so this holds the order, too.
         if message.role == "system" and message.id not in late:
-            return f"a system message stands in the middle (position {position})"
+            return f"a system message is in the middle (position {position})"
         # Commands often print nothing, and every provider accepts an empty result.
         plain = message.role != "tool" and isinstance(message.content, str)
         if plain and not message_text(message).strip():

@@ -133,7 +133,8 @@ def _with_results_behind_calls(drafts: list[Draft], conversation: Conversation) 
             late += any(owner <= end < index for end in ends)
     if late:
         conversation.note(
-            f"{late} tool results came after a compaction; they stand behind their calls, before it"
+            f"{late} tool results came after a compaction; they are placed after their calls, "
+            "before it"
         )
     ordered: list[Draft] = []
     for index, draft in enumerate(drafts):

@@ -59,47 +59,47 @@ _PATH = click.Path(path_type=Path)
     "--out",
     default="fixtures",
     show_default=True,
-    help="Folder, or a file named *.parquet; with --engine or --shard-mb a folder or an address.",
+    help="Folder or *.parquet file. With --engine or --shard-mb a folder or an address.",
 )
 @click.option("--cut", "cuts", multiple=True, metavar="CUT", help=f"{EXPECTED}; may be repeated.")
-@click.option("--scrub", "profile", metavar="PROFILE", help="Scrub on the way, by this profile.")
-@click.option("--names", type=_PATH, help="With --scrub: a file of names that no rule can know.")
+@click.option("--scrub", "profile", metavar="PROFILE", help="Scrub with this profile.")
+@click.option("--names", type=_PATH, help="With --scrub: file with names to replace, one per line.")
 @click.option("--key-file", type=_PATH, help="With --scrub: a file with the key of the stand-ins.")
 @click.option(
     "--images",
     type=click.Choice(get_args(Images)),
     default="describe",
     show_default=True,
-    help="Whether images become a described placeholder or are kept.",
+    help="Replace images by a placeholder, or keep them.",
 )
 @click.option(
     "--column",
     "columns",
     multiple=True,
     metavar="PART=COLUMN",
-    help="For rows of a dataset: which column holds a part.",
+    help="For rows of a dataset: the column of a part.",
 )
 @click.option(
     "--duplicates",
     type=click.Choice(get_args(Duplicates)),
     default="all",
     show_default=True,
-    help="Of several copies of a session: keep all, or only the longest (reads everything twice).",
+    help="Keep all copies of a session, or only the longest (reads everything twice).",
 )
 @click.option(
     "--allow-missing",
     is_flag=True,
-    help="Import conversations of which more than a third of the messages is left out, too.",
+    help="Also import conversations that lose more than a third of their messages.",
 )
 @click.option(
     "--explain",
     type=_PATH,
     metavar="FILE",
-    help="Write what is left out of each conversation, with counts and places, as lines of JSON.",
+    help="Write as JSON lines what is left out of each conversation.",
 )
 @jobs_option
 @shard_options
-@click.option("--force", is_flag=True, help="Overwrite what is there already.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def import_command(
     paths: Sequence[str],
     format_name: str,
@@ -120,12 +120,11 @@ def import_command(
     """Convert recorded conversations to fixtures.
 
     PATH is a file, a folder (with everything below it), a pattern, or a dataset on the Hub. The
-    format is told by content. What is left out is counted by reason.
+    format is recognized by content. What is left out is counted by reason.
 
-    Exits with 1 if nothing was imported, or if a file that was named by itself, or by a pattern,
-    could not be, or a longest copy of others, or by a defect of this command, or if a file could
-    not be fetched or opened, or if more than a third of a conversation would be left out. Other
-    files in a folder are skipped by name, and so is what lies in --out.
+    Exits with 1 if nothing was imported, if something that you named could not be imported or
+    opened, if more than a third of a conversation would be left out, or after a defect of this
+    command. Other files in a folder are skipped.
     """
     if format_name != "auto":
         check_name(format_name)

@@ -381,7 +381,7 @@ class Corpus(Work):
     def _refuse_others(store: Store, pattern: str) -> None:
         for name in sorted(store.sizes()):
             if not re.fullmatch(pattern, name):
-                raise DataError(f"--out: {store.root} holds {name}; choose another folder")
+                raise DataError(f"--out: {store.root} contains {name}; choose another folder")
 
 
 def _line(data: Mapping[str, Any]) -> bytes:

@@ -356,7 +356,7 @@ class Conversation:
         found, without = tool_definitions(values)
         self.tools = list({tool.function.name: tool for tool in [*self.tools, *found]}.values())
         if without:
-            self.caveat(f"{without} tools are named without a schema")
+            self.caveat(f"{without} tools have no schema")
 
     def take_task(self, arguments: str = "") -> None:
         """Open a conversation whose file does not hold the prompt, if it has no user message.

@@ -83,7 +83,7 @@ def read_rows(place: str, columns: Mapping[str, str]) -> tuple[str, Iterator[Con
 
     Raises:
         DataError: An unknown part is named, the dataset cannot be opened, or, while the rows are
-            read, no row holds a conversation.
+            read, no row contains a conversation.
     """
     check_columns(columns)
     if place.startswith("hf:"):
@@ -135,7 +135,7 @@ def _conversations(
 ) -> Iterator[Conversation]:
     """Yield the conversations of rows; the last one counts rows without one."""
     return with_asides(
-        _items(place, rows, columns, name), "row", f"{place}: no row holds a conversation"
+        _items(place, rows, columns, name), "row", f"{place}: no row contains a conversation"
     )
 
 
@@ -164,7 +164,7 @@ def _items(
             if name:
                 conversation.origin = origin(conversation.origin, "of", name)
             if others and conversation.lines:
-                reason = f"{others} columns that hold no part of a conversation"
+                reason = f"{others} columns that contain no part of a conversation"
                 conversation.lines[0].leave_out("columns", reason)
             yield conversation
 
@@ -181,7 +181,7 @@ def _columns_for(place: str, row: Mapping[str, Any], columns: Mapping[str, str])
     found |= columns
     if "messages" not in found:
         raise DataError(
-            f"{place}: no column holds messages, there are {there}; "
+            f"{place}: no column contains messages; the columns are {there}; "
             "name it with --column messages=COLUMN"
         )
     return found

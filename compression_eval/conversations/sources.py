@@ -133,7 +133,7 @@ class Input:
         file = self.remote
         parts = [part for part in file.path.split("/") if part]
         if {".", ".."} & set(parts):
-            raise DataError("the address holds a part that leads elsewhere")
+            raise DataError("a part of the address leads elsewhere")
         with TemporaryDirectory() as folder:
             path = Path(folder, *parts)  # readers look at the names of folders, too
             path.parent.mkdir(parents=True)
@@ -279,7 +279,7 @@ class SourceFile:
     def values(self) -> Iterator[Value]:
         """Yield every value of a file with a JSON value per line, and every line without one.
 
-        Empty lines are passed over: they hold nothing. A compressed file is decompressed.
+        Empty lines are skipped: they hold nothing. A compressed file is decompressed.
         """
         number = 0
         with self._opened() as file:

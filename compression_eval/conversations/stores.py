@@ -196,4 +196,4 @@ class _OwnValues(pickle.Unpickler):
             # One that is nested in another has a name with a dot; through a dot, all else is too.
             if isinstance(found, type) and (found.__module__, found.__qualname__) == (module, name):
                 return found
-        raise pickle.UnpicklingError(f"holds {module}.{name}")
+        raise pickle.UnpicklingError(f"contains {module}.{name}")

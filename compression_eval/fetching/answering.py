@@ -129,7 +129,7 @@ def search_history(fetching: Fetching) -> Tool:
         fetching.begin("search_history")
         hits = await anyio.to_thread.run_sync(fetching.sources.search, query[:MAX_QUERY], MAX_HITS)
         if not hits:
-            raise ToolError("query: no message holds any of these words")
+            raise ToolError("query: no message contains any of these words")
         roles = fetching.sources.messages
         text = fetching.given(
             *(

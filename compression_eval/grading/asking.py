@@ -145,7 +145,7 @@ def objects_with(text: str, key: str) -> Iterator[dict[str, Any]]:
 def _no_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("a key occurs twice in one object")
     return value
 
 

@@ -51,7 +51,7 @@ def constraint_score(answer: str, rule: Constraint | None) -> tuple[float | None
         return None, "The ground truth does not say what would break the constraint."
     text = Text(answer)
     if broken := sum(text.spells(form) for form in rule.violated_by):
-        return 0.0, f"The answer holds {broken} texts that break the constraint."
+        return 0.0, f"The answer contains {broken} texts that break the constraint."
     return MAX_SCORE, "Nothing that breaks the constraint is in the answer."
 
 

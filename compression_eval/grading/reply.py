@@ -129,7 +129,7 @@ def read_reply(
         raise ReplyError("not_json")
     own = [reply for reply in found if reply.content not in held]
     if not own:
-        raise ReplyError("wrong_shape", "the results that the response itself holds")
+        raise ReplyError("wrong_shape", "the results that the response itself contains")
     scores = [[score for score, _ in reply.content] for reply in own]
     if any(other != scores[0] for other in scores):
         raise ReplyError("wrong_shape", "two different sets of results")

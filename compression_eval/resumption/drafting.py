@@ -339,10 +339,10 @@ continuations.add_command(qualify_command)
     "cuts",
     type=click.IntRange(min=1),
     multiple=True,
-    help="Only the task at this number of messages; may be given again.",
+    help="Draft only the task after this number of messages. Repeatable.",
 )
 @click.option("--out", "-o", type=Output(parents=True), required=True, help="File to write (YAML).")
-@click.option("--force", is_flag=True, help="Overwrite the file if it is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def draft_command(path: str, cuts: tuple[int, ...], out: Path, force: bool) -> None:
     """Begin a continuation task for each message of the user, from what the session then did.
 

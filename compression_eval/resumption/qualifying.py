@@ -56,7 +56,7 @@ class _Try:
     "--tasks",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     required=True,
-    help="The folder with the tasks (NAME.yaml); NAME.verdicts.json is written there.",
+    help="Folder with the tasks (NAME.yaml). NAME.verdicts.json is written there.",
 )
 def qualify_command(logs: tuple[str, ...], tasks: Path) -> None:
     """Say which tasks memory decides, by runs with the whole history and with none.

@@ -103,7 +103,7 @@ def resumption(
     """Measure whether, and at what cost, an agent finishes the work from a compressed state.
 
     Args:
-        fixtures: As for the task ``compression``; those without continuation tasks are passed over.
+        fixtures: As for the task ``compression``; those without continuation tasks are skipped.
         continuations: A file of tasks, or a folder with ``NAME.yaml``; by default
             ``../continuations/`` beside the fixture's folder.
         shard: As for the task ``compression``, and so the following down to ``max_failed``.

@@ -57,11 +57,11 @@ OPTIONS = (
     show_default=True,
     help="Folder of the logs.",
 )
-@click.option("--prices", type=click.Path(path_type=Path), help="Prices, as in sweep.")
+@click.option("--prices", type=click.Path(path_type=Path), help="Prices file, as for estimate.")
 @click.option(
     "--margin",
     type=click.FloatRange(min=0, min_open=True, max=5),
-    help="Largest loss of knowledge (0 to 5) that is let pass, as in compare.",
+    help="Largest loss of knowledge (0 to 5) that passes, as in compare.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the estimate, and call no model.")
 @click.pass_context
@@ -80,9 +80,10 @@ def ab_command(
 ) -> None:
     """Compare two summary prompts: estimate, run both, give a verdict.
 
-    Both files replace the instructions of a summarising strategy. The command runs both, with the
-    controls none and full, on the same conversations by the same models, and compares them. It
-    prints first what that costs and what it can find. Given again, it goes on where it stopped.
+    Both files replace the instructions of a summarizing strategy. The command runs both prompts
+    and the controls none and full on the same conversations with the same models, and compares
+    them. It prints the cost and the smallest difference that it can find first. If it is
+    interrupted, give it again to continue.
     """
     from compression_eval.analysis.commands import MAX_COLUMNS
     from compression_eval.analysis.comparison.compare import EXIT_CODES, compare

@@ -56,17 +56,19 @@ MAX_COMPARISONS = 6
     ),
 )
 @sweep_options
-@click.option("--fresh", is_flag=True, help="Run in a new folder beside --log-dir if that is used.")
-@click.option("--dry-run", is_flag=True, help="Say what would be run, and call no model.")
+@click.option("--fresh", is_flag=True, help="If --log-dir is used, run in a new folder next to it.")
+@click.option("--dry-run", is_flag=True, help="Print what would be run, and call no model.")
 @click.option("--max-tasks", type=click.IntRange(min=1), help="Tasks at the same time.")
-@click.option("--max-samples", type=click.IntRange(min=1), help="Samples of a task likewise.")
+@click.option(
+    "--max-samples", type=click.IntRange(min=1), help="Samples of a task at the same time."
+)
 @click.option("--log-buffer", type=click.IntRange(min=1), help="Samples between writes of a log.")
 @click.option(
     "--retry-attempts",
     type=click.IntRange(min=0),
     default=3,
     show_default=True,
-    help="How often a task is taken up again in which samples had errors.",
+    help="Retries of a task with samples that had errors.",
 )
 @engine_options
 @click.option(
@@ -85,10 +87,10 @@ def sweep_command(
 ) -> None:
     """Run several strategies and budgets with several models on the same fixtures.
 
-    FILE is a YAML file with the same settings by their long names (docs/sweeps.md); options go
-    over it. The controls full, none and tail are added. A sweep that was interrupted or killed
-    goes on where it was when the same command is given again; a folder that was made from other
-    fixtures, prompts or arguments is refused.
+    FILE is a YAML file with the same settings by their long names (docs/sweeps.md). Options
+    override it. The controls full, none and tail are added. If a sweep was interrupted, give
+    the same command again to continue. A folder that was made from other fixtures, prompts or
+    arguments is refused.
     """
     running = ("max_tasks", "max_samples", "log_buffer", "retry_attempts", "display")
     of_run = {name: options.pop(name) for name in running}
@@ -194,7 +196,7 @@ def refuse_unfinished(folder: Path, success: bool, logs: Sequence[EvalLog]) -> N
         if log.status != "success":
             click.echo(f"{log.location}: {why_unfinished(log)}", err=True)
     raise DataError(
-        f"{folder}: not everything could be run; the same command takes up what is missing"
+        f"{folder}: not everything could be run; give the same command again to run what is missing"
     )
 
 

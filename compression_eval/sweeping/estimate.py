@@ -270,7 +270,7 @@ def _elsewhere(design: Design, conversations: int, variances: Variances) -> floa
     type=click.FloatRange(min=0, min_open=True, max=5),
     default=0.3,
     show_default=True,
-    help="The loss of knowledge (0 to 5) that a comparison is not to let pass.",
+    help="Largest loss of knowledge (0 to 5) that passes, as in compare.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def estimate_command(
@@ -282,9 +282,9 @@ def estimate_command(
 ) -> None:
     """Estimate the cost of a sweep and the smallest difference it can find.
 
-    Takes what sweep takes. The states of mechanical strategies are computed; summarising ones are
-    rehearsed with the embedded model in the place of theirs, so that what they would be fed is
-    counted and not guessed. No model is called.
+    Takes the arguments of sweep. States of strategies without a model are computed. Strategies
+    with a model are rehearsed with the embedded model, so that their input is counted. No model
+    is called.
     """
     settings, known = settings_of(file, options), read_prices(prices)
     plan = sweep_plan(settings)
@@ -410,7 +410,10 @@ def detecting_lines(result: Estimate) -> Iterator[str]:
     yield from _indented(Table(heads, rows, names=0))
     yield f"  Variances {result.assumptions['source']}."
     if result.design["states"] < 2:
-        yield "  WARNING: with one compression of each, no difference can be told from noise."
+        yield (
+            "  WARNING: with one compression of each conversation, a difference cannot be "
+            "distinguished from noise."
+        )
     yield "  Arms that call no model come out the same every time; for them this is too careful."
 
 

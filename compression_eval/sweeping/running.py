@@ -245,8 +245,8 @@ def spread(
     if failed:
         told = "\n".join(sorted(failed))
         raise DataError(
-            f"{told}\n{folder}: not everything could be run; the same command takes up what is "
-            "missing"
+            f"{told}\n{folder}: not everything could be run; give the same command again to run "
+            "what is missing"
         )
     return True, current_logs(folder)
 

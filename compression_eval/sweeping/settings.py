@@ -93,21 +93,20 @@ class SweepSettings(ArgumentFields):
     model_config = ConfigDict(extra="forbid")
 
     arms: Annotated[list[ArmSettings], BeforeValidator(_arms)] = Field(min_length=1)
-    """Strategies, as full,tail,anchored,anchored+artifacts."""
+    """Strategies, such as anchored,regenerative+artifacts."""
     models: NamesOnce = Field(default_factory=list)
-    """Models under test, separated by commas; Inspect's own choice, or the embedded model, if none
-    are given."""
+    """Models under test, separated by commas. Default: Inspect's setting, or the embedded model."""
     roles: dict[Role, Names] = Field(default_factory=dict)
     """grader=… (several make a panel) or compressor=…."""
     controls: bool = True
     """Add full, none and tail.  [default: yes]"""
     budgets: Annotated[list[PositiveInt], BeforeValidator(_items)] = Field(default_factory=list)
-    """Tokens of a state, as 2000,4000: a frontier. Values of target_tokens; strategies without it
-    are fitted by a parameter of their own, as compressors list names it."""
+    """Tokens of a state, such as 2000,4000. Each arm runs at each size. They set target_tokens, or
+    the argument that compressors list names for a strategy."""
     epochs: int = Field(default=3, ge=1)
-    """Fresh compressions per fixture and cut."""
+    """Compressions of each fixture and cut."""
     generate: dict[str, Any] = Field(default_factory=dict)
-    """A generation option by Inspect's name, as temperature=0.5 or max_connections=20."""
+    """A generation option of Inspect, such as temperature=0.5 or max_connections=20."""
     model_args: dict[str, Any] = Field(default_factory=dict)
     """An argument of the models under test."""
     model_base_url: str | None = None
@@ -137,7 +136,7 @@ class SweepSettings(ArgumentFields):
     @field_validator(*OF_AN_ARM)
     @classmethod
     def _of_an_arm(cls, _value: Any) -> Any:
-        raise ValueError("is given for each of the arms, not beside them")
+        raise ValueError("belongs to each arm, not to the sweep")
 
     @field_validator("roles")
     @classmethod
@@ -185,7 +184,11 @@ _FLAGS = {
 
 _BESIDE = (
     click.option("--max-retries", type=click.IntRange(min=0), help="Retries of each model call."),
-    click.option("--timeout", type=click.IntRange(min=1), help="Seconds of each, retries and all."),
+    click.option(
+        "--timeout",
+        type=click.IntRange(min=1),
+        help="Seconds of each model call, with its retries.",
+    ),
     click.option(
         "--prices",
         type=click.Path(path_type=Path),

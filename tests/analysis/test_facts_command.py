@@ -109,7 +109,7 @@ def test_totals_add_up(folder: Path) -> None:
 
 def test_a_folder_with_a_failed_state(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     done = run(folder)
-    assert caplog.messages[-1] == f"{folder}: passed over 1 logs of other evals"
+    assert caplog.messages[-1] == f"{folder}: skipped 1 logs of other evals"
     assert done.exit_code == 0
     assert "18 facts in 6 states, of which 2 failed (not_smaller 2)\n" in done.stdout
     head, *lines = done.stdout.split("\n\n")[1].splitlines()[1:]

@@ -168,7 +168,7 @@ def test_logs_of_qualify_runs_beside_others_are_passed_over_unless_named(
         write_eval_log(log, str(tmp_path / tag / path.name))
     (kept,) = find_logs([str(tmp_path)])
     assert kept.header.eval.tags == ["mine"]
-    assert caplog.messages[-1] == f"{tmp_path}: passed over 1 logs of probes qualify"
+    assert caplog.messages[-1] == f"{tmp_path}: skipped 1 logs of probes qualify"
     (named,) = (tmp_path / "qualify").iterdir()
     assert len(find_logs([str(tmp_path), str(named)])) == 2
     assert len(find_logs([str(named.parent)])) == 1

@@ -28,7 +28,7 @@ def test_fixtures_without_a_bank_are_passed_over(tmp_path: Path) -> None:
     alone.with_name("alone.probes.json").unlink()
     found = check(tmp_path)
     assert found.exit_code == 0, found.output
-    assert f"passed over (1):\n  {alone}: no probe bank" in found.stderr
+    assert f"skipped (1):\n  {alone}: no probe bank" in found.stderr
     assert "\n1 checked: 0 errors" in found.stdout
     assert check(alone).exit_code == 1
 

@@ -115,11 +115,11 @@ def test_the_others_get_theirs(fixture: Path, tmp_path: Path) -> None:
     write(tmp_path / "empty.json", empty)
     found = generate(tmp_path)
     assert found.exit_code == 0
-    assert f"passed over (1):\n  {tmp_path / 'empty.json'}: no probe could be made" in found.stderr
+    assert f"skipped (1):\n  {tmp_path / 'empty.json'}: no probe could be made" in found.stderr
     assert fixture.with_name("story.probes.json").exists()
     assert not (tmp_path / "empty.probes.json").exists()
     again = generate(tmp_path)
-    refused(again, "nothing was done; passed over (2):", "story.probes.json: exists already")
+    refused(again, "nothing was done; skipped (2):", "story.probes.json: exists already")
     chat = write(tmp_path / "chat.json", {**empty, "name": "chat"})
     fixture.with_name("story.probes.json").unlink()
     several = f"the kept tail: {chat}, {tmp_path / 'empty.json'}"

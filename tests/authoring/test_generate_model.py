@@ -259,7 +259,7 @@ def test_what_cannot_be_mended_is_dropped_with_its_reason(
 REFUSED = {
     "the right answer is missed": (
         {"answer": "the partner's ticket"},
-        "no form of 'FER-512' stands in a reader's right answer: the partner's ticket",
+        "no form of 'FER-512' is in a reader's right answer: the partner's ticket",
     ),
     "a wrong answer passes": (
         {"forgotten": "FER-512, or not"},
@@ -340,7 +340,7 @@ def test_at_most_a_quarter_is_what_the_workspace_tells(fixture: Path, script: Sc
 
 
 def test_an_unreadable_reply_is_asked_for_again(fixture: Path, script: Script) -> None:
-    text, fault = "Here you are.", "it holds no JSON object with a key `candidates`"
+    text, fault = "Here you are.", "it contains no JSON object with a key `candidates`"
     good = writes(GOOD["recall"])
     script.reply = lambda call: (
         good(call) if fault in call.last or call not in writing(script) else text

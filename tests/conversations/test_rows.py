@@ -156,8 +156,8 @@ def test_what_cannot_be_opened_is_a_clear_error(hub: Path, place: str, expected:
     [
         ({"words": "messages"}, "--column: unknown part 'words', expected one of messages"),
         ({"messages": "talk"}, "--column messages: there is no column 'talk', there are 'text'"),
-        ({}, "no column holds messages, there are 'text'; name it with --column"),
-        ({"messages": "text"}, "no row holds a conversation: its column for messages holds no"),
+        ({}, "no column contains messages; the columns are 'text'; name it with --column"),
+        ({"messages": "text"}, "no row contains a conversation: its column for messages holds no"),
     ],
 )
 def test_columns_that_do_not_fit_are_an_error(

@@ -161,6 +161,6 @@ def test_of_several_fixtures_those_without_a_bank_are_passed_over(
     assert {(s.metadata or {})["cluster"] for s in task.dataset} == {s.id for s in task.dataset}
     (reason,) = (task.metadata or {})["passed_over"]
     assert reason.startswith(f"{alone}: no probe bank")
-    assert f"passed over (1):\n  {reason}" in caplog.text
+    assert f"skipped (1):\n  {reason}" in caplog.text
     with pytest.raises(DataError, match=r"unasked\.json: no probe bank"):
         compression_task(TaskArguments(fixtures=str(alone), compressor="full"))

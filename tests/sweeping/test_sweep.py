@@ -116,7 +116,7 @@ def test_what_an_arm_passes_over_is_said_and_the_others_take_it(tiny: Path, tmp_
     for command in ("estimate", "sweep"):
         ended = run(command, file)
         assert ended.code == 0, ended.errors
-        assert "passed over (2):" in ended.errors
+        assert "skipped (2):" in ended.errors
         assert f"  {tiny}: no probe bank" in ended.errors
         assert "for recorded: compressor: nothing was recorded at message 11" in ended.errors
     assert "samples  3 to 6 probes x 1 compressions x 1 answers x 2 tasks = 9" in ended.output

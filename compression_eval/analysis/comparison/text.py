@@ -273,7 +273,7 @@ def _details(comparison: Comparison) -> Iterator[Section]:
         yield Section(title, [Table(heads, rows, names=2, texts=(len(heads) - 1,))])
     if one := read_on_one_side(*comparison.sides):
         told = f"WARNING only in {one} a model read which facts are there, in the other they were "
-        yield Section("", [[f"{told}looked up: facts lost and gained may come of that"]])
+        yield Section("", [[f"{told}looked up: facts lost and gained may be due to that"]])
     for kind in ("lost", "gained"):
         rows = [_fact_cells(change) for change in comparison.facts if change.kind == kind]
         heads = ["fact", "probe", "fixture", "in answer", "in state", "stage"]

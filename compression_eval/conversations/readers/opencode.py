@@ -90,7 +90,7 @@ class _Thread(Reader):
         self.name_injected("OpenCode (files that were named, prompts to go on)")
         if self._pruned:
             self.caveat(
-                f"{self._pruned} results were cleared from the context later; they stand in the "
+                f"{self._pruned} results were cleared from the context later; they are in the "
                 "history, and the clearing is not recorded as a cut"
             )
         return super().finish()

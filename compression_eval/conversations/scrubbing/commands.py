@@ -72,10 +72,8 @@ def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
         show_default=True,
         help="Set of passes.",
     )
-    @click.option("--skip", multiple=True, metavar="PASS", help="Leave a pass out. Repeatable.")
-    @click.option(
-        "--names", type=_PATH, help="File with names that no rule can know, one to a line."
-    )
+    @click.option("--skip", multiple=True, metavar="PASS", help="Skip a pass. Repeatable.")
+    @click.option("--names", type=_PATH, help="File with names to replace, one per line.")
     @wraps(function)
     def command(
         names: Path | None,
@@ -106,17 +104,19 @@ def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--out",
     required=True,
-    help="Folder to write to; with --engine or --shard-mb it may be an address.",
+    help="Output folder. With --engine or --shard-mb it may be an address.",
 )
 @_with_settings
-@click.option("--key", envvar="COMPRESSION_EVAL_SCRUB_KEY", help="Key of the stand-ins.")
+@click.option(
+    "--key", envvar="COMPRESSION_EVAL_SCRUB_KEY", help="Key from which stand-ins are made."
+)
 @click.option("--key-file", type=_PATH, help="File with that key.")
 @click.option("--paraphrase", is_flag=True, help="A model rewrites the first user message.")
-@click.option("--model", help="Model for --paraphrase; by default the one of Inspect's settings.")
-@click.option("--report", type=Output(parents=True), help="Write the report as JSON, too.")
+@click.option("--model", help="Model for --paraphrase. Default: Inspect's setting.")
+@click.option("--report", type=Output(parents=True), help="Also write the report as JSON.")
 @jobs_option
 @shard_options
-@click.option("--force", is_flag=True, help="With a corpus: make anew what is there already.")
+@click.option("--force", is_flag=True, help="With a corpus: replace existing output.")
 def scrub_command(
     settings: ScrubSettings,
     inputs: tuple[str, ...],
@@ -131,10 +131,9 @@ def scrub_command(
 ) -> None:
     """Replace secrets and personal values in fixtures.
 
-    IN is a name, a file, a folder or a pattern. Every result is looked at once more before it is
-    written; one in which anything is still found is not written and named at the end, and the
-    command exits with 1.
-    The report on what was replaced is for a person to read: rules find much, not everything.
+    IN is a name, a file, a folder or a pattern. Each result is audited before it is written. If
+    anything is found, it is not written and is named at the end, and the exit code is 1. Read
+    the report on what was replaced: rules do not find everything.
     """
     pseudonyms = Pseudonyms.of_file(key_file) if key_file else Pseudonyms((key or "").encode())
     work: Work
@@ -184,8 +183,8 @@ def audit_command(
 ) -> None:
     """Report what scrubbing would still change in fixtures; exits with 1 if it finds any.
 
-    PATH is a name, a file, a folder or a pattern; banks that lie beside fixtures are read too.
-    Says the field and the rule, and shows values only masked.
+    PATH is a name, a file, a folder or a pattern. Banks next to fixtures are read too. The
+    output names the field and the rule, and masks values.
     """
     files: list[Input] = []
     for path in paths:

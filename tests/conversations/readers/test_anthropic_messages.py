@@ -83,7 +83,7 @@ def test_a_request_is_a_conversation_with_its_system_prompt_and_tools(tmp_path: 
     (tool,) = built.fixture.tools
     assert (tool.function.name, tool.function.parameters) == ("read", {"type": "object"})
     assert built.fixture.model == "claude-x"
-    assert caveats(built) == ["1 tools are named without a schema"]
+    assert caveats(built) == ["1 tools have no schema"]
 
 
 @pytest.mark.parametrize("form", ["list", "list on a line", "messages on lines", "wrapped"])

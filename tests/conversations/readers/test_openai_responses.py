@@ -111,7 +111,7 @@ def test_a_request_with_its_response_has_prompt_tools_and_model(tmp_path: Path) 
     assert said(built) == [("system", "You are an agent."), *EXPECTED[1:]]
     assert built.fixture.model == "gpt-x"
     assert [tool.function.name for tool in built.fixture.tools] == ["shell", "patch"]
-    assert caveats(built) == ["1 tools are named without a schema"]
+    assert caveats(built) == ["1 tools have no schema"]
 
 
 def test_requests_that_go_on_from_one_another_are_one_conversation(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_events_become_messages(tmp_path: Path) -> None:
     assert "HIDDEN" not in built.fixture.model_dump_json()
     assert (built.fixture.model, built.fixture.name) == ("m-1", "openhands-events-555566667777")
     assert [tool.function.name for tool in built.fixture.tools] == ["terminal"]
-    assert "1 tools are named without a schema" in caveats(built)
+    assert "1 tools have no schema" in caveats(built)
 
 
 def test_condensations_are_recorded_with_what_was_left(tmp_path: Path) -> None:
