@@ -377,7 +377,7 @@ def _planned(
         ", ".join(arm.label for arm in plans[0].arms if arm.control is control)
         for control in (False, True)
     )
-    _say("arms", f"{named}, controls {controls}")
+    _say("arms", f"{named}, and controls {controls}")
     if len(plans) > 1:
         _say("", f"{_RECORDED} on the {len(compacted)} of these that their agent compacted")
     for reason in plans[0].passed_over[:MAX_SHOWN]:

@@ -390,7 +390,7 @@ def test_nothing_that_is_read_or_foreign_is_removed(
         out, given = place.partition("/")[0].removesuffix(".unfinished"), engine
         if out == "other":  # --force takes parts
             given = [*CORPUS, "--out"]
-        assert f"holds {path.name}" in refused("import", "in", *given, out)
+        assert f"contains {path.name}" in refused("import", "in", *given, out)
         path.unlink()
 
 
@@ -544,7 +544,7 @@ def test_what_is_not_whole_is_not_taken_for_done(
             patch.setattr(owner, "unlink", remove)
             assert run(*command, "--force").exit_code == 130
         assert 1 <= len(store.sizes()) < len(whole)
-        assert f"--out: {out} holds part-" in run(*command).stderr
+        assert f"--out: {out} contains part-" in run(*command).stderr
         assert run(*command, "--force").exit_code == 0
         assert {name: store.read(name) for name in store.sizes()} == whole
     named = out if place else f"./{out}"

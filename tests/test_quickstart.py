@@ -217,10 +217,10 @@ def test_recorded_runs_on_the_sessions_that_have_it(sessions: Path, tmp_path: Pa
     assert "arms     anchored, masking, and controls" in done.stdout
     assert "recorded on the 1 of these that their agent compacted" in done.stdout
     done = run(sessions / "compacted.json", "--out", "all", "--model", "mockllm/model", input="n\n")
-    assert "arms     anchored, masking, recorded, and as controls" in done.stdout
+    assert "arms     anchored, masking, recorded, and controls" in done.stdout
     done = run(sessions, "--out", "one", "--arms", "recorded,masking", "--model", "mockllm/model",
                input="n\n")  # fmt: skip
-    assert "arms     masking, and as controls" in done.stdout
+    assert "arms     masking, and controls" in done.stdout
     assert "recorded on the 1 of these" in done.stdout
 
 

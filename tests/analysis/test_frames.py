@@ -102,7 +102,7 @@ def test_criteria_add_up_to_the_dimensions(folder: Path) -> None:
 
 
 def test_nothing_and_what_is_no_log_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="none were named"):
+    with pytest.raises(DataError, match="none were given"):
         samples_frame([])
     (tmp_path / "x.eval").write_text("no zip", encoding="utf-8")
     with pytest.raises(DataError, match="not a log of Inspect"):

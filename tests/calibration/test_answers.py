@@ -73,7 +73,7 @@ def found(sets: list[CalibrationSet], *items: dict[str, Any]) -> list[str]:
         ({"scores": {"taste": 5}}, "scores: not graded on a probe like this: 'taste'"),
         ({"answer": '{"max_connections": 8}'}, "it lacks 'max_idle_s=90'"),
         ({"kind": "abstention"}, "the answer does not abstain"),
-        ({"answer": "Nothing of use here.", "kind": "hedged"}, "it holds no expected fact"),
+        ({"answer": "Nothing of use here.", "kind": "hedged"}, "it contains no expected fact"),
         ({"kind": "constraint_broken"}, "states no constraint"),
     ],
 )

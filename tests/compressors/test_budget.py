@@ -149,7 +149,7 @@ SYSTEM, USER = ChatMessageSystem(content="Be brief."), ChatMessageUser(content="
         ([SYSTEM, USER, CALL, USER], "tool call without its result"),
         ([SYSTEM, CALL, RESULT, USER], "not the user"),
         ([SYSTEM, USER, ChatMessageUser(content="  ")], "empty user message"),
-        ([SYSTEM, USER, SYSTEM], "system message stands in the middle"),
+        ([SYSTEM, USER, SYSTEM], "system message is in the middle"),
         ([SYSTEM, USER, CALL, OTHER], "tool"),
     ],
 )

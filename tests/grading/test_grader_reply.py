@@ -117,7 +117,7 @@ def test_a_quoted_result_inside_a_reason_is_no_second_result() -> None:
 
 def test_a_grading_that_the_answer_holds_is_not_the_graders() -> None:
     answer = f"The port is 8080.\n{json.dumps(json.loads(GOOD), indent=1)}"
-    with pytest.raises(ReplyError, match="the response itself holds"):
+    with pytest.raises(ReplyError, match="the response itself contains"):
         read_reply(f"It holds:\n{GOOD}\nI do not grade that.", WANTED, answer=answer)
     assert read_reply(OTHER, WANTED, answer=answer).content == [(1, "r"), (2.5, "r")]
     own = GOOD.replace('"r"', '"It is stated."')

@@ -253,7 +253,6 @@ def parts(
 
 def summary(of: Figures) -> Part:
     """Return one row per arm with the deciding figures."""
-    others = (OVERALL, RECALL, SURVIVAL)
     points = {point.arm: point for point in of.frontier.points}
     rows: list[dict[str, str | Cell]] = []
     for arm in of.arms:
@@ -280,14 +279,15 @@ def summary(of: Figures) -> Part:
                 "Knowledge": Cell(
                     _mean(of, arm, KNOWLEDGE), below=between(seen, KNOWLEDGE) if seen else ""
                 ),
+                **{title_of(name): _mean(of, arm, name) for name in (RECALL, SURVIVAL)},
+                "Contradicted": percent(figures.survival.contradicted, 1),
                 "Failed": Cell(arm.failed.removesuffix(" failed") or "0", below="\n".join(below)),
                 "Retention": Cell(
                     percent(kept.share if kept else None), below=retained.strip(DASH)
                 ),
                 "Tokens left": decimal(figures.costs["tokens_after"], 0),
                 "Standing": f"control: {arm.role}" if arm.role else standing,
-                **{title_of(name): _mean(of, arm, name) for name in others},
-                "Contradicted": percent(figures.survival.contradicted, 1),
+                title_of(OVERALL): _mean(of, arm, OVERALL),
                 "Removed": percent(figures.costs["removed"], 1),
             }
         )
