@@ -37,7 +37,7 @@ class _NotComparableError(click.ClickException):
     exit_code = 2
 
 
-class _Refusing(click.Command):
+class RefusingCommand(click.Command):
     """Ends with one clean line where a log or an option is wrong, not with a traceback."""
 
     def invoke(self, ctx: click.Context) -> object:
@@ -74,7 +74,7 @@ class _Refusing(click.Command):
 
 
 @click.command(
-    cls=_Refusing,
+    cls=RefusingCommand,
     epilog=examples(
         "compare logs/before.eval --to logs/after.eval",
         "compare logs/main --to logs/branch --format markdown --out compare.md",

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from compression_eval.analysis.commands import MAX_COLUMNS, RefusingCommand
 from compression_eval.errors import DataError
 from compression_eval.sweeping.commands import arm_results, refuse_unfinished
 from compression_eval.sweeping.estimate import (
@@ -18,10 +19,15 @@ from compression_eval.sweeping.estimate import (
     estimate,
     role_lines,
 )
-from compression_eval.sweeping.planning import log_folder, refuse_other_work, sweep_plan
+from compression_eval.sweeping.planning import (
+    SweepPlan,
+    log_folder,
+    refuse_other_work,
+    sweep_plan,
+)
 from compression_eval.sweeping.running import run_sweep
 from compression_eval.sweeping.settings import option_of, read_prices, settings_of
-from compression_eval.terminal import CleanCommand, StoppedError, examples, go_on
+from compression_eval.terminal import StoppedError, examples, go_on
 
 OPTIONS = (
     *("models", "roles", "fixtures", "probes", "probe_types", "cut", "epochs"),
@@ -32,7 +38,7 @@ OPTIONS = (
 
 @click.command(
     "ab",
-    cls=CleanCommand,
+    cls=RefusingCommand,
     epilog=examples(
         "ab old.md new.md --model openai/gpt-5-mini --model-role grader=openai/gpt-5 --dry-run",
         "ab old.md new.md --model openai/gpt-5-mini --model-role grader=openai/gpt-5 \\\n"
@@ -53,9 +59,13 @@ OPTIONS = (
 @click.option(
     "--log-dir",
     type=click.Path(path_type=Path),
-    default="logs/ab",
-    show_default=True,
-    help="Folder of the logs.",
+    help="Folder of the logs.  [default: logs/ab, or the next one that has no other prompts]",
+)
+@click.option(
+    "--controls",
+    multiple=True,
+    metavar="LOGS...",
+    help="Logs of the arms none and full by the same models, which are not run again then.",
 )
 @click.option("--prices", type=click.Path(path_type=Path), help="Prices file, as for estimate.")
 @click.option(
@@ -72,7 +82,8 @@ def ab_command(
     new: Path,
     compressor: str,
     budget: int | None,
-    log_dir: Path,
+    log_dir: Path | None,
+    controls: tuple[str, ...],
     prices: Path | None,
     margin: float | None,
     dry_run: bool,
@@ -85,7 +96,6 @@ def ab_command(
     them. It prints the cost and the smallest difference that it can find first. If it is
     interrupted, give it again to continue.
     """
-    from compression_eval.analysis.commands import MAX_COLUMNS
     from compression_eval.analysis.comparison.compare import EXIT_CODES, compare
     from compression_eval.analysis.comparison.controls import controls_of
     from compression_eval.analysis.comparison.sides import load_sides
@@ -93,10 +103,10 @@ def ab_command(
     from compression_eval.text.tables import as_text
 
     arms = [{"compressor": compressor, "prompt": str(path)} for path in (old, new)]
-    settings = settings_of(None, options | {"arms": arms, "budgets": [budget] if budget else []})
-    folder, known = log_folder(str(log_dir)), read_prices(prices)
-    plan = sweep_plan(settings)
-    refuse_other_work(plan, folder)
+    given = {"arms": arms, "budgets": [budget] if budget else [], "controls": not controls}
+    plan, known = sweep_plan(settings_of(None, options | given)), read_prices(prices)
+    folder = _folder(plan, log_dir)
+    click.echo(f"folder   {folder}\n")
     expected = estimate(plan, known, margin or 0.3)
     for lines in (arm_lines(expected), role_lines(expected), detecting_lines(expected)):
         click.echo("\n".join(lines) + "\n")
@@ -112,7 +122,7 @@ def ab_command(
         raise DataError("\n".join(failed))
     named = [str(folder)]
     first, second, beside = load_sides(named, named, *(each.name for each in done))
-    found = controls_of((first, second), beside, named, ())
+    found = controls_of((first, second), beside, named, controls)
     comparison = compare(first, second, found, margin=margin)
     click.echo(as_text(page(comparison), MAX_COLUMNS), nl=False)
     go_on(
@@ -120,3 +130,22 @@ def ab_command(
         ("inspect", "view", "--log-dir", *named),
     )
     ctx.exit(EXIT_CODES[comparison.outcome[0]])
+
+
+def _folder(plan: SweepPlan, given: Path | None) -> Path:
+    """Return the folder that is given, or the first of the default ones that fits the plan."""
+    if given is not None:
+        folder = log_folder(str(given))
+        refuse_other_work(plan, folder, "Name another folder with --log-dir.")
+        return folder
+    number = 1
+    while True:
+        folder = log_folder("logs/ab" if number == 1 else f"logs/ab-{number}")
+        try:
+            refuse_other_work(plan, folder)
+        except DataError:
+            if not folder.exists():
+                raise
+            number += 1
+        else:
+            return folder

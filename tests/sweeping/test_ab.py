@@ -42,6 +42,21 @@ def test_both_prompts_are_run_and_compared(tmp_path: Path, prompts: tuple[Path, 
     assert again.exit_code == 3
 
 
+def test_an_edited_prompt_takes_the_next_folder_and_the_controls_that_are_there(
+    tmp_path: Path, prompts: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = [*prompts, "--fixtures", "feature-impl", "--probe-types", "decision"]
+    given += ["--epochs", "1", "--budget", "2000"]
+    assert ab(*given).exit_code == 3
+    prompts[1].write_text("Summarise it otherwise.", encoding="utf-8")
+    assert ab(*given, "--controls", "logs/ab").exit_code == 3
+    assert len(list((tmp_path / "logs" / "ab-2").glob("*.eval"))) == 2, "the prompts alone"
+    named = ab(*given, "--log-dir", "logs/ab")
+    assert named.exit_code == 2
+    assert "--log-dir" in named.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [(["--compressor", "tail"], "takes no prompt"), (["--fixtures", "nowhere"], "nowhere")],
@@ -50,12 +65,12 @@ def test_mistakes_are_told_before_anything_is_run(
     tmp_path: Path, prompts: tuple[Path, Path], options: list[str], said: str
 ) -> None:
     done = ab(*prompts, "--log-dir", tmp_path / "logs", *options)
-    assert done.exit_code not in (0, 3)
+    assert done.exit_code == 2
     assert said in done.stderr
     assert not (tmp_path / "logs").exists()
 
 
 def test_one_prompt_is_no_comparison(tmp_path: Path, prompts: tuple[Path, Path]) -> None:
     done = ab(prompts[0], prompts[0], "--log-dir", tmp_path / "logs")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "given twice" in done.stderr
