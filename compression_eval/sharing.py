@@ -11,7 +11,7 @@ import hashlib
 import logging
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
@@ -135,8 +135,9 @@ def remove_kept(task_id: str) -> None:
             system, path = fsspec.core.url_to_fs(place, use_listings_cache=False)
             if system.exists(f"{path}/{task_id}"):
                 system.rm(f"{path}/{task_id}", recursive=True)
-            if system.exists(path) and not system.ls(path):
-                system.rmdir(path)
+            with suppress(OSError):  # another task of the set may be removing it, too
+                if system.exists(path) and not system.ls(path):
+                    system.rmdir(path)
         except Exception as error:  # a file system may raise anything; the run has succeeded
             logger.warning("%s: kept states could not be removed: %s", place, error)
 
