@@ -159,7 +159,7 @@ def test_a_task_with_errors_is_taken_up_again_and_the_rest_is_kept(
     first = run("sweep", file, "--retry-attempts", "0")
     assert first.code == 1
     assert "1 of 6 samples failed: " in first.errors
-    assert "the same command takes up what is missing" in first.errors
+    assert "give the same command again to run what is missing" in first.errors
     asked = len(scripts[ANSWERS].calls)
     assert asked == 2 * small.PROBES * EPOCHS
     (whole, *_) = folder.glob("*.eval")
