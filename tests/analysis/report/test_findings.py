@@ -4,11 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from compression_eval.analysis.frames import samples_frame
 from compression_eval.analysis.logs import find_logs
 from compression_eval.analysis.report.figures import Figures, figures, read_frames
 from compression_eval.analysis.statistics.significance import RECALL_OF_A_POINT
+from compression_eval.cli import main
 from compression_eval.grading.rubric import KNOWLEDGE, structure
 
 pytestmark = pytest.mark.slow
@@ -71,6 +73,18 @@ def test_the_pairs_and_the_ages(of: Figures) -> None:
             f"`{arm}` {first:.0%}".replace("%", " %").replace("`anchored` ", "`anchored` keeps ")
             in PAGE
         )
+
+
+def test_the_labels() -> None:
+    labels = DOCS / "findings" / "labels" / "first.csv"
+    done = CliRunner().invoke(
+        main, ["label", "score", str(DOCS / "findings" / "logs"), "--labels", str(labels)]
+    )
+    assert done.exit_code == 0, done.output
+    for judge, said in (("reader", "state reader"), ("grader", "with the grader")):
+        line = next(each for each in done.stdout.splitlines() if f"first and {judge}" in each)
+        kappa, *interval = line.split()[6:]
+        assert f"{said} {kappa} ({' '.join(interval)}" in " ".join(PAGE.split())
 
 
 def test_what_a_point_means() -> None:
