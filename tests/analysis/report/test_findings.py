@@ -99,3 +99,13 @@ def test_what_a_point_means() -> None:
     assert pytest.approx(1 / slope, abs=0.001) == RECALL_OF_A_POINT
     few = frame[(frame["fact_recall"] > 0) & (frame["fact_recall"] <= 0.25)]
     assert f"Accuracy is {few['accuracy'].mean():.1f} as soon as" in PAGE
+
+
+def test_the_chains() -> None:
+    chained = figures(read_frames(find_logs([str(DOCS / "findings" / "drift")])))
+    for arm in chained.arms:
+        own = chained.of_arm[arm.name]
+        shares = [own.survival.passed[str(number)].share for number in range(1, 5)]
+        tokens = f"{own.costs['tokens_after']:,.0f}"
+        cells = [tokens, *(f"{share:.0%}".replace("%", " %") for share in shares)]
+        assert _row(arm.compressor, cells) in PAGE
