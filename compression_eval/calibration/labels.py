@@ -25,13 +25,13 @@ from compression_eval.analysis.comparison.sides import CONTROLS
 from compression_eval.analysis.facts import rows_of_sample
 from compression_eval.analysis.logs import find_logs, one_per_run
 from compression_eval.calibration.scoring import compare
-from compression_eval.errors import DataError
+from compression_eval.errors import DataError, shorten
 from compression_eval.facts.life import StateWord
 from compression_eval.fixtures.digests import digest
 from compression_eval.fixtures.writing import write_whole
 from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE
 from compression_eval.record import SampleRecord, recorded_in, render_messages
-from compression_eval.terminal import CleanCommand, Output, examples
+from compression_eval.terminal import CleanCommand, CleanGroup, Output, examples
 from compression_eval.text.printable import printable
 from compression_eval.text.tables import Section, Table, as_text
 
@@ -39,8 +39,11 @@ Kind = Literal["fact", "answer"]
 
 WORDS: tuple[str, ...] = get_args(StateWord)
 HEADS = ("file", "item", "kind", "label")
+JUDGES = ("reader", "look-up", "grader")
 FACTS_OF_A_STATE = 5
 """Facts that are asked about one state, which takes minutes to read."""
+STATES_OF_AN_INTERVAL = 10
+"""Minimum states for an interval: resampling fewer says little."""
 
 _WIDTH = 140
 
@@ -67,7 +70,9 @@ class Item:
     kind: Kind
     arm: str
     place: str
-    """The state or the sample: what is shown as one text."""
+    """What is shown as one text: the state, or the answer alone."""
+    state: str
+    """The state that it is about, whose items are not independent."""
     sample: tuple[str, str | int, int]
     """A sample that shows it: log, id and epoch; of a state the first about it."""
     words: str = ""
@@ -76,19 +81,28 @@ class Item:
     """By who judged: of a fact whether it is in the state, 0 or 1; of an answer 0 to 5."""
 
 
-@click.group()
+@click.group(cls=CleanGroup)
 def label() -> None:
     """Draw a blind sample for people to label, and compare labels with readers and graders."""
 
 
 @label.command(
     cls=CleanCommand,
+    short_help="Write a blind sheet of facts and answers.",
     epilog=examples("label draw logs --out sheet", "label draw logs --out sheet --facts 40"),
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("--out", type=Output(folder=True), required=True, help="Output folder.")
-@click.option("--facts", type=click.IntRange(min=0), default=100, show_default=True)
-@click.option("--answers", type=click.IntRange(min=0), default=60, show_default=True)
+@click.option(
+    "--facts",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Facts to judge; up to five are asked about one state.",
+)
+@click.option(
+    "--answers", type=click.IntRange(min=0), default=60, show_default=True, help="Answers to judge."
+)
 @click.option(
     "--seed", type=int, default=1, show_default=True, help="Another seed draws other items."
 )
@@ -99,6 +113,10 @@ def draw(logs: tuple[str, ...], out: Path, facts: int, answers: int, seed: int) 
     for each state and each answer, and labels.csv, whose last column people fill. The arms none
     and full are left out.
     """
+    if not facts and not answers:
+        raise DataError("--facts and --answers: both are 0, so there is nothing to draw")
+    if out.exists() and any(out.iterdir()):
+        raise DataError(f"--out: {out}: is not empty, and may have labels; name a new folder")
     items = list(_items(logs, controls=False))
     chosen = random.Random(seed)  # noqa: S311 - a draw that can be repeated
     drawn = [
@@ -133,6 +151,7 @@ def draw(logs: tuple[str, ...], out: Path, facts: int, answers: int, seed: int) 
 
 @label.command(
     cls=CleanCommand,
+    short_help="Compare filled sheets with reader, grader and look-up.",
     epilog=examples(
         "label score logs --labels sheet/labels.csv",
         "label score logs --labels first.csv --labels second.csv",
@@ -150,10 +169,15 @@ def score(logs: tuple[str, ...], sheets: tuple[Path, ...]) -> None:
     """Compare people's labels with the reader, the grader and the look-up, by arm.
 
     LOG are the logs from which the sheets were drawn. Prints for every two judges how often
-    they agree (for answers: how many points they are apart) and Cohen's kappa with its 95 %
-    interval (for answers quadratically weighted).
+    they agree (for answers: how many points they are apart) and Cohen's kappa (for answers
+    quadratically weighted) with its 95 % interval, by bootstrap over the states.
     """
+    for position, sheet in enumerate(sheets):
+        if sheet.resolve() in [each.resolve() for each in sheets[:position]]:
+            raise DataError(f"--labels: {sheet}: is given twice")
     given = {_person(sheet, sheets): _read_sheet(sheet) for sheet in sheets}
+    if taken := [name for name in given if name in JUDGES]:
+        raise DataError(f"--labels: a person named {taken[0]!r}: rename the sheet or its folder")
     wanted = {name for labels in given.values() for name in labels}
     items = [each for each in _items(logs) if each.name in wanted]
     if lost := len(wanted) - len(items):
@@ -193,7 +217,7 @@ def _items(paths: Sequence[str], *, controls: bool = True) -> Iterator[Item]:
 def _of_sample(
     sample: EvalSample, record: SampleRecord, arm: str, at: tuple[str, str | int, int]
 ) -> Iterator[Item]:
-    state = f"{record.fixture}\n{record.cut}\n{record.replicate}\n{record.state.state_id}"
+    state = record.state.state_id
     probe = record.probe
     asked = {
         each.fact: f"{_form(each.forms)}\n      asked for by: {' '.join(probe.question.split())}"
@@ -201,8 +225,8 @@ def _of_sample(
     }
     for fact in rows_of_sample(record, sample.epoch, sample.scores):
         if fact["in_state_read"] is not None:
-            name = _digest(f"fact\n{sample.uuid}\n{fact['fact']}")
-            found = Item(name, "fact", arm, f"{at[0]}\n{state}", at, asked[fact["fact"]])
+            name = _name(f"fact\n{sample.uuid}\n{fact['fact']}")
+            found = Item(name, "fact", arm, state, state, at, asked[fact["fact"]])
             found.labels["reader"] = float(fact["in_state_read"] != "absent")
             if fact["in_state"] is not None:
                 found.labels["look-up"] = float(fact["in_state"])
@@ -210,12 +234,12 @@ def _of_sample(
     given = (sample.scores or {}).get("six_dimensions")
     graded = given.value.get(KNOWLEDGE) if given and isinstance(given.value, dict) else None
     if isinstance(graded, int | float) and not math.isnan(graded):
-        name = _digest(f"answer\n{sample.uuid}")
-        yield Item(name, "answer", arm, name, at, labels={"grader": float(graded)})
+        name = _name(f"answer\n{sample.uuid}")
+        yield Item(name, "answer", arm, name, state, at, labels={"grader": float(graded)})
 
 
-def _digest(text: str) -> str:
-    return digest(text)[:12]
+def _name(text: str) -> str:
+    return text[0] + digest(text)[:12]  # a letter first, or spreadsheets take some for numbers
 
 
 def _drawn(
@@ -282,14 +306,21 @@ def _person(sheet: Path, sheets: Sequence[Path]) -> str:
 def _read_sheet(sheet: Path) -> dict[str, str]:
     """Return the labels that were filled in, by item."""
     try:
-        with sheet.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
+        text = sheet.read_text(encoding="utf-8-sig")
+        heads = text.partition("\n")[0]
+        # Spreadsheets of many countries write semicolons.
+        delimiter = max(",;\t", key=heads.count)
+        rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{sheet}: not a table in UTF-8 ({error})") from error
     if not rows or not {"item", "label"} <= rows[0].keys():
         raise DataError(f"{sheet}: the columns {', '.join(HEADS)} are expected, with rows")
-    labels = {str(row["item"]).strip(): str(row["label"] or "").strip() for row in rows}
-    return {name: text.lower() for name, text in labels.items() if text}
+    labels: dict[str, str] = {}
+    for row in rows:
+        name, text = str(row["item"]).strip(), str(row["label"] or "").strip().lower()
+        if labels.setdefault(name, text) != text:
+            raise DataError(f"{sheet}: item {shorten(name)} has two labels")
+    return {name: text for name, text in labels.items() if text}
 
 
 def _value(text: str, kind: Kind, person: str) -> float:
@@ -327,15 +358,18 @@ def _agreements(items: Sequence[Item], people: Sequence[str]) -> Iterator[Sectio
 def _row(pair: tuple[str, str], arm: str, items: Iterable[Item]) -> list[str]:
     """Return the cells of two who judged; empty if they have no item in common."""
     both = [
-        [each.labels[name] for name in pair]
+        each
         for each in items
         if arm in ("all", each.arm) and all(name in each.labels for name in pair)
     ]
     if not both:
         return []
-    found = compare(*zip(*both, strict=True))
+    one, other = ([each.labels[name] for each in both] for name in pair)
+    states = [each.state for each in both]
+    found = compare(one, other, groups=states)
     binary = pair[1] in ("reader", "look-up")
     apart = f"{1 - found.error:.0%}" if binary else f"{found.error:.2f}"
     shown = [f"{x:.2f}" if x == x else "-" for x in (found.kappa, found.low, found.high)]  # noqa: PLR0124
-    between = "-" if "-" in shown[1:] else f"{shown[1]} to {shown[2]}"
+    too_few = "-" in shown[1:] or len(set(states)) < STATES_OF_AN_INTERVAL
+    between = "-" if too_few else f"{shown[1]} to {shown[2]}"
     return [" and ".join(pair), arm, str(found.answers), apart, shown[0], between]

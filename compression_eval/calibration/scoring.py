@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Integers = NDArray[np.intp]
 
 KEYS: tuple[str, ...] = (OVERALL, *structure().dimensions)
 """Scores that are compared with the reference: overall and each dimension."""
@@ -163,7 +164,9 @@ RESAMPLES = 2000
 LEVEL = 0.95
 _SEED = 20_260_307
 _MIN_ANSWERS = 3
-"""Minimum answers for anything but the error."""
+"""Minimum answers (or groups) for anything but the error."""
+_ALMOST_NONE = 1e-12
+"""A squared difference of points that is nothing but rounding."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,7 @@ class Agreement:
     kappa: float
     """Quadratic weighted kappa; NaN if both give only one and the same score."""
     low: float
-    """Lower limit of its 95 % interval, by bootstrap over answers."""
+    """Lower limit of its 95 % interval, by bootstrap over answers, or over their groups."""
     high: float
 
 
@@ -190,12 +193,16 @@ def agreement(cases: Sequence[Case], key: str) -> Agreement:
     return compare([grades[key] for grades, _ in both], [right[key] for _, right in both])
 
 
-def compare(grader: Sequence[float], reference: Sequence[float]) -> Agreement:
+def compare(
+    grader: Sequence[float], reference: Sequence[float], groups: Sequence[str] | None = None
+) -> Agreement:
     """Compare a grader with the reference, answer by answer.
 
     Args:
         grader: The grader's scores; NaN, for a missing score, is left out.
         reference: The careful reader's scores, of the same length; NaN is left out too.
+        groups: What each answer is drawn with, such as its state; the interval resamples groups.
+            By default each answer is a group.
 
     Raises:
         ValueError: The lengths differ.
@@ -203,29 +210,31 @@ def compare(grader: Sequence[float], reference: Sequence[float]) -> Agreement:
     import numpy as np
 
     # Sorted, so that the resampled interval does not depend on the order of a log's samples.
-    pairs = sorted(
-        (x, y)
-        for x, y in zip(grader, reference, strict=True)
+    rows = sorted(
+        (group, x, y)
+        for group, x, y in zip(groups or [""] * len(grader), grader, reference, strict=True)
         if not (math.isnan(x) or math.isnan(y))
     )
-    if not pairs:
+    if not rows:
         nan = math.nan
         return Agreement(0, nan, nan, nan, nan, nan, nan)
-    grades, right = (np.asarray(side, dtype=np.float64) for side in zip(*pairs, strict=True))
-    low, high = _interval(grades, right)
+    names, *sides = zip(*rows, strict=True)
+    grades, right = (np.asarray(side, dtype=np.float64) for side in sides)
+    members = np.unique(names, return_inverse=True)[1] if groups else np.arange(len(rows))
+    low, high = _interval(grades, right, members)
     return Agreement(
-        answers=len(pairs),
+        answers=len(rows),
         error=float(np.abs(grades - right).mean()),
         bias=float((grades - right).mean()),
         rank=_rank_correlation(grades, right),
-        kappa=float(_kappa(grades[None, :], right[None, :])[0]),
+        kappa=float(_kappa(grades, right, np.ones((1, len(rows))))[0]),
         low=low,
         high=high,
     )
 
 
-def _kappa(grades: "Floats", right: "Floats") -> "Floats":
-    """Return the quadratic weighted kappa of each row.
+def _kappa(grades: "Floats", right: "Floats", weights: "Floats") -> "Floats":
+    """Return the quadratic weighted kappa for each row of weights of the answers.
 
     1 - observed / expected squared difference, where expected pairs every score of one side with
     every one of the other. In terms of moments it needs no categories, so half points and means of
@@ -233,22 +242,31 @@ def _kappa(grades: "Floats", right: "Floats") -> "Floats":
     """
     import numpy as np
 
-    observed = ((grades - right) ** 2).mean(axis=1)
-    shift = grades.mean(axis=1) - right.mean(axis=1)
-    expected = grades.var(axis=1) + right.var(axis=1) + shift**2
+    def mean(values: "Floats") -> "Floats":
+        moment: Floats = weights @ values / weights.sum(axis=1)
+        return moment
+
+    observed = mean((grades - right) ** 2)
+    # Centred first: a variance from moments about 0 loses digits.
+    one, other = grades - grades.mean(), right - right.mean()
+    shift = grades.mean() - right.mean() + mean(one) - mean(other)
+    expected = mean(one**2) - mean(one) ** 2 + mean(other**2) - mean(other) ** 2 + shift**2
     with np.errstate(invalid="ignore", divide="ignore"):
-        kappa: Floats = np.where(expected > 0, 1 - observed / expected, np.nan)
+        kappa: Floats = np.where(expected > _ALMOST_NONE, 1 - observed / expected, np.nan)
     return kappa
 
 
-def _interval(grades: "Floats", right: "Floats") -> tuple[float, float]:
+def _interval(grades: "Floats", right: "Floats", members: "Integers") -> tuple[float, float]:
+    """Return the limits of kappa if the groups, by number in ``members``, are drawn again."""
     import numpy as np
 
-    if len(grades) < _MIN_ANSWERS:
+    groups = int(members.max()) + 1
+    if groups < _MIN_ANSWERS:
         return math.nan, math.nan
     # A fixed seed: the same log must print the same table.
-    drawn = np.random.default_rng(_SEED).integers(0, len(grades), (RESAMPLES, len(grades)))
-    kappas = _kappa(grades[drawn], right[drawn])
+    drawn = np.random.default_rng(_SEED).integers(0, groups, (RESAMPLES, groups))
+    times = np.stack([np.bincount(row, minlength=groups) for row in drawn])
+    kappas = _kappa(grades, right, times[:, members].astype(np.float64))
     kappas = kappas[~np.isnan(kappas)]
     if not len(kappas):
         return math.nan, math.nan

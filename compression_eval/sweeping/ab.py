@@ -5,14 +5,24 @@ estimate comes first, then the run, which goes on where it was when the same com
 then the comparison with its exit code.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from compression_eval.analysis.commands import MAX_COLUMNS, RefusingCommand
+from compression_eval.analysis.comparison.sides import CONTROLS
+from compression_eval.analysis.logs import find_logs, one_per_run
+from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
 from compression_eval.errors import DataError
-from compression_eval.sweeping.commands import arm_results, refuse_unfinished
+from compression_eval.inspect_models import EMBEDDED_MODEL
+from compression_eval.sweeping.commands import (
+    arm_results,
+    failure_lines,
+    refuse_unfinished,
+    refuse_useless,
+)
 from compression_eval.sweeping.estimate import (
     arm_lines,
     detecting_lines,
@@ -21,6 +31,7 @@ from compression_eval.sweeping.estimate import (
 )
 from compression_eval.sweeping.planning import (
     SweepPlan,
+    finished_samples,
     log_folder,
     refuse_other_work,
     sweep_plan,
@@ -107,19 +118,26 @@ def ab_command(
     plan, known = sweep_plan(settings_of(None, options | given)), read_prices(prices)
     folder = _folder(plan, log_dir)
     click.echo(f"folder   {folder}\n")
-    expected = estimate(plan, known, margin or 0.3)
+    expected = estimate(plan, known, margin or DEFAULT_THRESHOLD)
     for lines in (arm_lines(expected), role_lines(expected), detecting_lines(expected)):
         click.echo("\n".join(lines) + "\n")
     if dry_run:
         return
+    if plan.settings.models == [EMBEDDED_MODEL] and not options["models"]:
+        raise DataError("--model: name a language model; the embedded one reads no instructions")
+    if controls:
+        _check_controls(controls, plan)
+    if finished_samples(folder).total() < plan.samples:
+        plan.call_models()
     try:
         success, logs = run_sweep(plan, folder, known)
         refuse_unfinished(folder, success, logs)
     except KeyboardInterrupt:
         raise StoppedError(f"Stopped. The same command goes on in {folder}.") from None
     done = [each for each in arm_results(plan, logs) if not each.arm.control]
-    if failed := [f"{each.name}: {each.error}" for each in done if each.error]:
-        raise DataError("\n".join(failed))
+    for line in failure_lines(done):
+        click.echo(line, err=True)
+    refuse_useless(done)
     named = [str(folder)]
     first, second, beside = load_sides(named, named, *(each.name for each in done))
     found = controls_of((first, second), beside, named, controls)
@@ -130,6 +148,20 @@ def ab_command(
         ("inspect", "view", "--log-dir", *named),
     )
     ctx.exit(EXIT_CODES[comparison.outcome[0]])
+
+
+def _check_controls(controls: Sequence[str], plan: SweepPlan) -> None:
+    """Raise, before anything is paid for, if there are no logs of the controls by the models."""
+    try:
+        logs = one_per_run(find_logs(controls))
+    except DataError as error:
+        raise DataError(f"--controls: {error}") from error
+    found = {(log.compressor, log.header.eval.model) for log in logs}
+    for model in plan.settings.models:
+        for name in CONTROLS:
+            if (name, model) not in found:
+                told = f"--controls: {', '.join(controls)}: no run of the arm {name!r} by {model}"
+                raise DataError(told)
 
 
 def _folder(plan: SweepPlan, given: Path | None) -> Path:

@@ -110,6 +110,8 @@ def sweep_command(
     _say_plan(plan, folder, done)
     if dry_run:
         return
+    if done < plan.samples:
+        plan.call_models()
     run = partial(spread, engine=cluster) if cluster else run_sweep
     try:
         conclude(plan, folder, *run(plan, folder, known, **of_run))
@@ -173,6 +175,15 @@ def conclude(plan: SweepPlan, folder: Path, success: bool, logs: Sequence[EvalLo
         ("compression-eval", "report", str(folder), "--out", out),
         ("inspect", "view", "--log-dir", str(folder)),
     )
+    refuse_useless(results)
+
+
+def refuse_useless(results: Sequence["ArmResult"]) -> None:
+    """Raise if too much of an arm failed; says what did, and how to run it again.
+
+    Raises:
+        DataError: Too much failed.
+    """
     if useless := [result for result in results if result.error]:
         raise DataError(
             "\n".join(f"{result.name}: {result.error}" for result in useless)
@@ -274,6 +285,11 @@ def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
     yield "knowledge: 0 to 5, ± standard error; facts kept: in the state; answered: from it"
     if all(OFFLINE_TAG in (each.log.eval.tags or ()) for each in results):
         yield "no language model was involved: a lower bound and a regression check"
+    yield from failure_lines(results)
+
+
+def failure_lines(results: Sequence[ArmResult]) -> Iterator[str]:
+    """Yield what failed, arm by arm; nothing if nothing did."""
     failing = [each for each in results if each.failures and each.failures.any]
     if failing:
         yield from ("", "What failed:")

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 from zipfile import BadZipFile
 
+import anyio
 from inspect_ai import Epochs, Task, task_with
 from inspect_ai.log import (
     EvalLog,
@@ -30,6 +31,7 @@ from inspect_ai.log import (
 from inspect_ai.model import GenerateConfig, Model, get_model
 
 from compression_eval.arguments import TaskArguments
+from compression_eval.compressors.errors import root_cause
 from compression_eval.dataset import PlannedDataset, dataset_of
 from compression_eval.errors import DataError, PassedOverError, shorten
 from compression_eval.fixtures.digests import digest
@@ -162,16 +164,48 @@ class SweepPlan:
             self._model(name)
         for role, names in self.roles.items():
             for name in names:
-                named_model(name, f"{role}: {shorten(name)}")
+                named_model(name, _place(role, name))
 
-    def _model(self, name: str) -> Model:
+    def call_models(self) -> None:
+        """Call each model once: a key that is wrong would fail every sample after the others paid.
+
+        Raises:
+            DataError: A model does not answer.
+        """
+        # Not the models of the run: their connections belong to its event loop.
+        models = {
+            _place(role, name): named_model(name, _place(role, name), memoize=False)
+            for role, names in self.roles.items()
+            for name in names
+        }
+        for name in self.settings.models:
+            models[_place("models", name)] = self._model(name, memoize=False)
+        anyio.run(_call_each, models)
+
+    def _model(self, name: str, **options: Any) -> Model:
         return named_model(
             name,
-            f"models: {shorten(name)}",
+            _place("models", name),
             base_url=self.settings.model_base_url,
             config=GenerateConfig.model_validate(self.settings.generate),
             **self.settings.model_args,
+            **options,
         )
+
+
+def _place(role: str, name: str) -> str:
+    return f"{role}: {shorten(name)}"
+
+
+async def _call_each(models: Mapping[str, Model]) -> None:
+    for place, model in models.items():
+        if str(model) == EMBEDDED_MODEL:
+            continue
+        try:
+            await model.generate("Reply with one word: ready", config=GenerateConfig(max_retries=1))
+        except Exception as error:  # each provider has its own
+            told = f"{place}: does not answer: {root_cause(error)}; nothing was run"
+            raise DataError(told) from error
 
 
 def sweep_plan(settings: SweepSettings) -> SweepPlan:

@@ -40,3 +40,14 @@ def test_the_interval_is_the_same_every_time_and_narrows_with_answers() -> None:
     many, few = compare(given, right), compare(given[:20], right[:20])
     assert compare(given, right) == many
     assert many.high - many.low < few.high - few.low
+
+
+def test_answers_of_one_group_are_drawn_together() -> None:
+    given, right = [5, 0, 4, 1, 5, 2, 0, 3], [5, 1, 4, 0, 3, 2, 0, 5]
+    alone = compare(given, right)
+    # Said three times over, nothing more is known.
+    names = [f"state {place % 8}" for place in range(24)]
+    again = compare(given * 3, right * 3, names)
+    assert again.kappa == pytest.approx(alone.kappa)
+    assert again.high - again.low == pytest.approx(alone.high - alone.low, abs=0.06)
+    assert compare(given * 3, right * 3).low > again.low

@@ -119,3 +119,38 @@ def test_labels_of_other_logs(logs: Path, tmp_path: Path) -> None:
     done = command("score", logs, "--labels", sheet)
     assert done.exit_code != 0
     assert "1 of 1 items" in done.stderr
+
+
+def test_what_was_filled_is_not_overwritten(logs: Path, tmp_path: Path) -> None:
+    assert command("draw", logs, "--out", tmp_path / "sheet").exit_code == 0
+    sheet = filled(tmp_path / "sheet" / "labels.csv", "absent", "2")
+    before = sheet.read_bytes()
+    done = command("draw", logs, "--out", tmp_path / "sheet")
+    assert done.exit_code != 0
+    assert "--out" in done.stderr
+    assert sheet.read_bytes() == before
+
+
+def test_a_sheet_of_a_spreadsheet_that_writes_semicolons(logs: Path, tmp_path: Path) -> None:
+    command("draw", logs, "--out", tmp_path / "sheet")
+    sheet = filled(tmp_path / "sheet" / "labels.csv", "absent", "2")
+    expected = command("score", logs, "--labels", sheet)
+    sheet.write_text(sheet.read_text("utf-8").replace(",", ";"), encoding="utf-8-sig")
+    done = command("score", logs, "--labels", sheet)
+    assert done.exit_code == 0, done.output
+    assert done.stdout == expected.stdout
+
+
+def test_labels_that_mean_two_things(logs: Path, tmp_path: Path) -> None:
+    command("draw", logs, "--out", tmp_path / "anna")
+    sheet = filled(tmp_path / "anna" / "labels.csv", "absent", "2")
+    assert "given twice" in command("score", logs, "--labels", sheet, "--labels", sheet).stderr
+    named = sheet.rename(sheet.with_name("reader.csv"))
+    assert "'reader'" in command("score", logs, "--labels", named).stderr
+    twice = named.read_text("utf-8")
+    row = next(each for each in twice.splitlines() if each.endswith("absent"))
+    named.write_text(twice + row.replace("absent", "stated") + "\n", encoding="utf-8")
+    clara = named.rename(sheet.with_name("clara.csv"))
+    assert "two labels" in command("score", logs, "--labels", clara).stderr
+    nothing = ("--facts", 0, "--answers", 0)
+    assert "both are 0" in command("draw", logs, "--out", tmp_path / "new", *nothing).stderr
