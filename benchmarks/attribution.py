@@ -8,10 +8,10 @@ state lacks it and the corruption is why. What happened to it is known from how 
 spoilt, from the bank's evidence and from letter-by-letter comparison, not from the look-ups under
 test; where that comparison is wrong, it was put right by reading (`READ`).
 
-* truncated: every message that holds the fact by the bank was given up before summarising. The
+* truncated: every message that contains the fact by the bank was given up before summarising. The
   right stage is ``never_fed``; or ``dropped``, if what was left says it once more.
-* section: the fact stood in the section that was cut out of the summary, and nowhere else. The
-  right stage is ``dropped``; or ``superseded``, if an earlier value stands in what was left.
+* section: the fact was in the section that was cut out of the summary, and nowhere else. The
+  right stage is ``dropped``; or ``superseded``, if an earlier value is in what was left.
 * stale: a line of the conversation with an earlier value was put into the summary, and the lines
   with the current one were taken out. The right stage is ``superseded``.
 """

@@ -109,7 +109,7 @@ async def measured(name: str, times: int) -> dict[str, Any]:
 
 
 def _forget_counts() -> None:
-    """Have every round count its tokens anew; the vocabulary is loaded before the clock runs."""
+    """Have every round count its tokens again; the vocabulary is loaded before the clock runs."""
     token_counter.cache_clear()
     token_counter().count("")
 

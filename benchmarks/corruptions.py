@@ -112,7 +112,7 @@ class StaleKeeping(CompactionStrategy):
         super().__init__(type="summary", memory=False)
         self.facts = facts
         self.seeds: list[Seed] = []
-        """The lines that were put in, each as it stands in the conversation."""
+        """The lines that were put in, each as it is in the conversation."""
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
@@ -167,7 +167,7 @@ def _states_earlier_value(line: str, fact: ExpectedFact) -> bool:
 
 
 def holds_any(line: str, forms: Sequence[str]) -> bool:
-    """Return whether a text holds a form, letter by letter: not by the rules under test."""
+    """Return whether a text contains a form, letter by letter: not by the rules under test."""
     plain = _plain(line)
     return any(
         re.search(rf"(?<![a-z0-9_.]){re.escape(_plain(form))}(?![a-z0-9_]|\.\d)", plain)

@@ -3,7 +3,7 @@
     python -m benchmarks.logsize
 
 Unique to a sample are its question, answer, grades with reasons and facts. The state belongs to all
-probes about it, and the rubric to all samples; the rest is what each log holds of them again.
+probes about it, and the rubric to all samples; the rest is what each log contains of them again.
 """
 
 import json

@@ -2,8 +2,8 @@
 
     python -m benchmarks.lookup [LOGS]    # docs/findings/logs by default
 
-Every fact of every sample in which a model gave its word is looked up anew, in the answer and in
-the state, as the log holds them. A reader's `derivable` counts as in the state.
+Every fact of every sample in which a model gave its word is looked up again, in the answer and in
+the state, as the log contains them. A reader's `derivable` counts as in the state.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What this eval costs beside a bare Inspect task, in seconds and in those of the processor.
+"""What this eval costs next to a bare Inspect task, in seconds and in those of the processor.
 
     python -m benchmarks.overhead            # instant model: ratio to a bare task
     python -m benchmarks.overhead --latency  # three latencies, against the calls alone; 5 minutes

@@ -1,6 +1,6 @@
 """Decoys to plant: what looks like a secret or a person and must not be touched.
 
-Most stand beside the signs that teach a name, since a name that spreads is what does the harm.
+Most stand next to the signs that teach a name, since a name that spreads is what does the harm.
 """
 
 import string
@@ -50,7 +50,7 @@ _LOCALS = [
 
 @dataclass(frozen=True)
 class Decoy:
-    """One value that must stay, and the text that it stands in."""
+    """One value that must stay, and the text that it is in."""
 
     kind: str
     stays: str

@@ -21,11 +21,11 @@ class Plant:
     hidden: str
     """What must not be found afterwards."""
     text: str
-    """How it stands in a log, a listing or a message."""
+    """How it is in a log, a listing or a message."""
     code: str
-    """How it stands in source code."""
+    """How it is in source code."""
     url: str | None
-    """A URL that holds it; None where the kind does not go into one."""
+    """A URL that contains it; None where the kind does not go into one."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How much of what models are sent lies in a prefix that the probes of a state share.
+"""How much of what models are sent is in a prefix that the probes of a state share.
 
     python -m benchmarks.prefix
 

@@ -47,7 +47,7 @@ _PASSING = (
 
 
 def run(*arguments: str, log_dir: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run one of the commands that stand beside this Python."""
+    """Run one of the commands that stand next to this Python."""
     program = Path(sys.executable).with_name(arguments[0])
     environment = {**os.environ, "INSPECT_DISPLAY": "none", "COLUMNS": "100", "NO_COLOR": "1"}
     if log_dir:

@@ -5,7 +5,8 @@
     python -m benchmarks.scrubbing --real --show  # and the values themselves, to judge them by eye
 
 Real sessions are read from the folder that the environment variable COMPRESSION_EVAL_SAMPLES
-names. Other scrubbers (`detect-secrets`, `scrubadub`) are measured beside it if they are installed.
+names. Other scrubbers (`detect-secrets`, `scrubadub`) are measured next to it if they are
+installed.
 """
 
 import argparse
@@ -55,7 +56,7 @@ def main() -> None:
 
 
 def carried(plant: Plant, carrier: str, number: int) -> str | None:
-    """Return the text of a message that holds a planted value; None if the kind does not go."""
+    """Return the text of a message that contains a planted value; None if the kind does not go."""
     if carrier == "output":
         return _LOG.format(plant.text)
     if carrier == "arguments":
@@ -69,7 +70,7 @@ def carried(plant: Plant, carrier: str, number: int) -> str | None:
 
 
 def fixture_with(text: str, carrier: str) -> Fixture:
-    """Return a short conversation that holds a text in the place that a carrier stands for."""
+    """Return a short conversation that contains a text in the place that a carrier stands for."""
     arguments = text if carrier == "arguments" else '{"path": "src/app.py"}'
     call = {"id": "call_1", "type": "function", "function": {"name": "run", "arguments": arguments}}
     messages: list[dict[str, Any]] = [

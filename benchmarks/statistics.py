@@ -3,7 +3,7 @@
     python -m benchmarks.statistics            # about seven minutes
     python -m benchmarks.statistics --runs 300 # a quick look
 
-Each row stands for runs of two arms whose true difference is set. Beside what the program says
+Each row stands for runs of two arms whose true difference is set. Besides what the program says
 (`after`) stands what it said by the rule that it had before (`before`), which is kept here alone:
 every probe counted the same, and nine measures were tested together, all of which a gate wanted
 told. Arrays are ``[run, arm, conversation, compression, probe, measure]``; that their arithmetic is
@@ -305,7 +305,7 @@ def check(world: World, values: Array) -> None:
 
 
 def covered(world: World, values: Array, *, equal: bool, elsewhere: bool) -> float:
-    """Return how often an interval at 95 % holds the true difference."""
+    """Return how often an interval at 95 % contains the true difference."""
     weights = numpy.ones(world.fixtures) if equal else world.sizes()
     seen = differences(knowledge(values), weights, equal=equal)
     error, freedom = (seen.error_new, seen.freedom_new) if elsewhere else (seen.error, seen.freedom)
@@ -374,7 +374,7 @@ def table(runs: int, seed: int) -> Iterator[list[str]]:
 
 
 def promises(runs: int, rng: numpy.random.Generator) -> Iterator[list[str]]:
-    """Yield how often a difference is found, beside what an estimate promises."""
+    """Yield how often a difference is found, besides what an estimate promises."""
     for fixtures, states in ((4, 3), (4, 6), (12, 3)):
         design, truth = Design(fixtures, 10, states), replace(TYPICAL, fixture=0.0)
         loss = round(detectable(design, truth), 2)

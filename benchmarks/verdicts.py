@@ -3,11 +3,11 @@
     python -m benchmarks.verdicts            # about six minutes
     python -m benchmarks.verdicts --runs 100 # a quick look
 
-Facts are kept or lost in each compression, a reader says which facts a state holds, and answers are
-worth what the reader makes of the facts in the state, between what it answers from nothing and from
-everything. Verdicts are those of the program, from its own functions; beside them stand the exit
-codes of the rule that it had before, which had a fixed margin and looked neither at facts nor at
-controls.
+Facts are kept or lost in each compression, a reader says which facts a state contains, and answers
+are worth what the reader makes of the facts in the state, between what it answers from nothing and
+from everything. Verdicts are those of the program, from its own functions; next to them stand the
+exit codes of the rule that it had before, which had a fixed margin and looked neither at facts nor
+at controls.
 """
 
 import argparse

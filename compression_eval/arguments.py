@@ -103,7 +103,7 @@ class ArgumentFields(BaseModel):
     ``hf:ORG/NAME``), ``core`` or ``all``; a list or one of them. The four default ones if not
     given."""
     probes: FilePath = None
-    """A probe bank (or a folder of banks) that lies elsewhere than beside the fixture."""
+    """A probe bank (or a folder of banks) that is not next to the fixture."""
     probe_types: Texts = None
     """Only these types: recall, artifact, continuation, decision."""
     shard: Annotated[
@@ -171,8 +171,8 @@ class ArgumentFields(BaseModel):
     grader_context: Literal["state", "none"] = "state"
     """``state`` shows the grader the compressed state, ``none`` does not."""
     state_facts: Annotated[Literal["reader", "match"] | None, NOT_OF_CONTROLS] = None
-    """``reader`` has the grader say which facts each state holds, in one call per state; ``match``
-    looks facts up only. If not given, ``reader`` where the grader is a language
+    """``reader`` has the grader say which facts each state contains, in one call per state;
+    ``match`` looks facts up only. If not given, ``reader`` where the grader is a language
     model."""
     language: Language | None = None
     """Language of the rubric: en, zh or ja; that of each fixture if not given."""
@@ -242,7 +242,7 @@ class CheckedArguments:
     spec: CompressorSpec
     sources: list[FixtureSource]
     sharded: bool
-    """Whether more fixtures stand in other shards."""
+    """Whether more fixtures are in other shards."""
     cuts: list[CutArgument]
     types: frozenset[ProbeType] | None
     arm: list[str]
@@ -351,7 +351,7 @@ def _arm(arguments: TaskArguments, spec: CompressorSpec) -> list[str]:
 
 
 def _shown(spec: CompressorSpec, key: str, value: Any) -> str:
-    """Return a setting as a name or tag may show it: file listings and terminals hold those.
+    """Return a setting as a name or tag may show it: file listings and terminals contain those.
 
     What a user gives to code of theirs may be a path or a key, so only numbers of it are shown.
     """

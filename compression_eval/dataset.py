@@ -48,7 +48,7 @@ class PlannedDataset:
     digests: dict[str, str]
     """Of every fixture and every bank, and of the rubrics they are graded by, by what it is."""
     passed_over: list[PassedOverError]
-    """Fixtures and cuts that hold nothing for what was asked, and why."""
+    """Fixtures and cuts that contain nothing for what was asked, and why."""
 
 
 def dataset_of(arguments: TaskArguments) -> PlannedDataset:
@@ -63,8 +63,8 @@ def dataset_of(arguments: TaskArguments) -> PlannedDataset:
 def planned_dataset(ready: CheckedArguments) -> PlannedDataset:
     """Return one sample per fixture, cut and probe.
 
-    Fixtures are read one after another, and only some stay in memory. Those that hold nothing for
-    what was asked are skipped, and so are such cuts: an import makes many without probes.
+    Fixtures are read one after another, and only some stay in memory. Those that contain nothing
+    for what was asked are skipped, and so are such cuts: an import makes many without probes.
 
     Raises:
         DataError: A file is not what it must be, everything was skipped, or the strategy can
@@ -194,7 +194,7 @@ class _Planner:
 def _askable(fixture: Fixture, place: Place) -> tuple[list[Probe], list[Probe]]:
     """Return the probes whose facts the history before a cut can hold, as asked and as tracked.
 
-    A plain bank names no evidence: what the history does not hold yet cannot be asked. A probe
+    A plain bank names no evidence: what the history does not contain yet cannot be asked. A probe
     that names its cut stays, so that a fact that is nowhere shows as the bank's mistake.
     """
     tracked = track(fixture, place.cut, place.probes)

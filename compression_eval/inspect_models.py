@@ -21,7 +21,7 @@ EMBEDDED_MODEL = "embedded/lexical"
 Role = Literal["grader", "compressor"]
 """Roles that models are bound to; the model under test has none."""
 
-NO_CHOICES = "the model's reply holds no choices"
+NO_CHOICES = "the model's reply contains no choices"
 """What is wrong with a reply that has nothing in it, which providers do send."""
 
 

@@ -26,7 +26,7 @@ class ProbePlan:
 
 @cache
 def question_preamble() -> str:
-    """Return the text that stands before every probe."""
+    """Return the text that is before every probe."""
     return (files(__package__) / "question.md").read_text(encoding="utf-8").strip()
 
 

@@ -65,7 +65,7 @@ _RECORDED = "recorded"
 """The arm of the agent's own compactions, which not every session has."""
 
 _SHORT_BYTES = 8 * TAIL_TOKENS
-"""Files below that hold hardly more than the tail that every strategy keeps."""
+"""Files below that contain hardly more than the tail that every strategy keeps."""
 
 MAX_SHOWN = 5
 """Reasons of a kind that are shown."""
@@ -183,7 +183,7 @@ def quickstart_command(
                 click.confirm("Go on?", abort=True)
         logs = [_run(plan, prices) for plan in plans]
     except KeyboardInterrupt:
-        raise StoppedError(f"Stopped. The same command goes on in {out}.") from None
+        raise StoppedError(f"Stopped. The same command continues in {out}.") from None
     _conclude(ctx, logs)
 
 

@@ -163,7 +163,7 @@ class FetchedRecord(BaseModel):
     known: bool
     """Whether the history had read it already: any message, and a file that a call touched."""
     in_state: bool = False
-    """Whether it is a message that the state holds as it was, so that fetching it was in vain."""
+    """Whether the state contains the message as it was, so that fetching it was in vain."""
 
 
 class RefetchRecord(BaseModel):
@@ -186,7 +186,7 @@ class RefetchRecord(BaseModel):
 
 
 class SampleRecord(BaseModel):
-    """Everything a scorer may read about one sample, beside its messages."""
+    """Everything a scorer may read about one sample, next to its messages."""
 
     fixture: str
     cut: int
@@ -225,7 +225,7 @@ def write_record(store: Store, record: SampleRecord) -> None:
 
 
 def read_record(store: Store | Mapping[str, Any]) -> SampleRecord | None:
-    """Return the record that a sample's store holds, or None if it holds none.
+    """Return the record that a sample's store contains, or None if it contains none.
 
     Raises:
         DataError: The record was written by an incompatible version.
@@ -249,7 +249,7 @@ def read_record(store: Store | Mapping[str, Any]) -> SampleRecord | None:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A sample's record with what its log holds beside it: all that a scorer reads."""
+    """A sample's record with what its log contains next to it: all that a scorer reads."""
 
     record: SampleRecord
     context: list[ChatMessage] = dataclass_field(default_factory=list)
@@ -310,7 +310,7 @@ def scoring(score: Callable[[Recorded, TaskState], Awaitable[Score]]) -> Scorer:
     incompatible version is a `DataError`.
 
     Args:
-        score: Returns the score of what the log holds; it is given the sample's state, too.
+        score: Returns the score of what the log contains; it is given the sample's state, too.
     """
 
     async def scored(state: TaskState, target: Target) -> Score:  # noqa: ARG001
@@ -319,7 +319,7 @@ def scoring(score: Callable[[Recorded, TaskState], Awaitable[Score]]) -> Scorer:
             return await score(sample, state)
         return Score.unscored(
             reason="scoring_failed: no record",
-            explanation="The sample's store holds no state: its solver did not get that far.",
+            explanation="The sample's store contains no state: its solver did not get that far.",
         )
 
     return scored

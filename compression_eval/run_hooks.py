@@ -57,7 +57,7 @@ def follow_runs() -> None:
     """Register the hooks, for a task that could be made.
 
     Inspect prints a notice of all hooks it knows before it makes tasks. Hooks that were registered
-    on import would stand in it above each refused argument.
+    on import would are in it above each refused argument.
     """
     hooks("compression_eval_runs", "Says what failed or is waited for in each run.")(RunHooks)
 
@@ -91,7 +91,7 @@ class RunHooks(Hooks):
                 limit=0,
                 message="the log to be retried was made from something else, and its samples "
                 f"cannot be mixed with new ones. Changed since:{listed}\nPut it back as it was "
-                "and retry that log again, or run anew with inspect eval.",
+                "and retry that log again, or start again with inspect eval.",
             )
         # Tasks refuse this too, but one made in Python is made before roles are bound.
         if MAX_FAILED in (spec.metadata or {}) and (error := unknown_role(spec.model_roles or {})):

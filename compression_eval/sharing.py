@@ -1,6 +1,6 @@
 """What the samples of a run share: states, and the prefixes of requests about one state.
 
-A state is computed once for all samples that need it, and kept beside the log until the run has
+A state is computed once for all samples that need it, and kept next to the log until the run has
 succeeded, so that a retry finds it.
 Requests about one state have a long common prefix; the first one goes ahead, so that the others
 read it from the provider's cache.
@@ -30,7 +30,7 @@ from compression_eval.compressors.state import State
 logger = logging.getLogger(__name__)
 
 STATES_FOLDER = "compression_states"
-"""Folder beside the logs; one folder for each logical run in it."""
+"""Folder next to the logs; one folder for each logical run in it."""
 
 MAX_INTERRUPTIONS = 3
 """After so many owners were cancelled or ran into a limit, a state is not computed again."""
@@ -44,7 +44,7 @@ _NO_PROMPT_CACHE = frozenset(
 )
 """Providers without a prompt cache that is billed; calls to them all go at once."""
 
-# The one private name of Inspect that is used: states are kept in a folder beside the log, so that
+# The one private name of Inspect that is used: states are kept in a folder next to the log, so that
 # a retry finds them, and Inspect has no public way to ask in a running sample where its log is
 # written. Its hooks give the run's ids, and a folder for eval sets only (`EvalSetStart.log_dir`,
 # asked for in https://github.com/UKGovernmentBEIS/inspect_ai/pull/2394); `EvalLog.location` comes
@@ -88,7 +88,7 @@ def _log_folder() -> str | None:
         location: str = sample.log_location.replace("\\", "/")
     except (ImportError, AttributeError):
         _warn_once(
-            "this version of Inspect does not say where the log is, so states are not kept beside "
+            "this version of Inspect does not say where the log is, so states are not kept next to "
             "it and a retry would compress again"
         )
         return None
@@ -126,7 +126,7 @@ def forget_run(eval_id: str) -> None:
 
 
 def remove_kept(task_id: str) -> None:
-    """Remove the states of a logical run that has succeeded: nothing goes on with them."""
+    """Remove the states of a logical run that has succeeded: nothing continues with them."""
     import fsspec
 
     for folder in _folders.pop(task_id, ()):
@@ -226,7 +226,7 @@ class SharedStates:
 
 
 def _kept_state(run: RunIdentity, key: str, place: Place) -> State | None:
-    """Return the state that this attempt or an earlier one has kept; also beside this log then."""
+    """Return the state that this attempt or an earlier one has kept; also next to this log then."""
     if run.log_folder is None:
         return None
     elsewhere = _folders.get(run.task_id, set()) - {run.log_folder}
@@ -261,7 +261,7 @@ def load_state(path: str, place: Place) -> State | None:
     """Return the state that a file keeps, or None if there is none that can be read.
 
     A file that is damaged or keeps the state of another place counts as none: the state is then
-    computed anew. The path may be a URL.
+    computed again. The path may be a URL.
     """
     import fsspec
 
@@ -274,7 +274,7 @@ def load_state(path: str, place: Place) -> State | None:
     except FileNotFoundError:
         return None
     except (OSError, EOFError, zlib.error, ValueError) as error:
-        logger.warning("a kept state cannot be used and is computed anew: %s", error)
+        logger.warning("a kept state cannot be used and is computed again: %s", error)
         return None
 
 

@@ -46,16 +46,16 @@ def probe_solver(
 
     Args:
         plans: What to do for each sample, by sample id.
-        compressor: Name of the strategy; it stands in the log.
-        compressor_args: Its effective arguments; they stand in the log.
+        compressor: Name of the strategy; it is in the log.
+        compressor_args: Its effective arguments; they are in the log.
         cycles: How many compressions each state has been through.
         answers: How many epochs share a state.
-        version: The task's version; states of another one are not gone on with.
+        version: The task's version; states of another one are not continued.
         refetch: How much the model may fetch for a second answer; None if it gives none.
     """
-    # A sample means nothing without its plan, which holds whole conversations and so cannot be in
-    # the sample: whatever is there, or an argument of a registered solver, is written to the log.
-    # Hence the samples name their plans by id, this function closes over those, and the solver
+    # A sample means nothing without its plan, which contains whole conversations and so cannot be
+    # in the sample: whatever is there, or an argument of a registered solver, is written to the
+    # log. Hence the samples name their plans by id, this function closes over those, and the solver
     # that Inspect registers is the inner one, whose arguments are such as a log can hold.
     shared, sources = SharedStates(), SharedSources()
     histories: dict[tuple[str, int], dict[str, str]] = {}

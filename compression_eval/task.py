@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_EPOCHS = 3
 
 MAX_ARM_NAME = 60
-"""Maximum characters of an arm in a task's name; its tags and arguments hold the rest."""
+"""Maximum characters of an arm in a task's name; its tags and arguments contain the rest."""
 
 OFFLINE_TAG = "no-language-model"
 _OFFLINE_NOTE = "The embedded lexical model did everything: no language model was involved."
@@ -136,7 +136,7 @@ def compression_task(arguments: TaskArguments) -> Task:
             *([refetch_scorer(arguments.criteria, arguments.grader_context)] if limits else []),
             *([qualification()] if verdicts else []),
         ],
-        # A default that stands in Task(model=...) would win over --model.
+        # A default that is in Task(model=...) would win over --model.
         model=EMBEDDED_MODEL if nothing_chosen else None,
         model_roles={"grader": EMBEDDED_MODEL} if nothing_chosen else None,
         epochs=Epochs(DEFAULT_EPOCHS * arguments.answers, "mean"),
@@ -177,7 +177,7 @@ def arm_task_name(arm: Sequence[str], kind: str = "compression") -> str:
 
 
 def _parts(spec: CompressorSpec, dataset: PlannedDataset) -> dict[str, str]:
-    """Return named digests of everything that decides the results beside the arguments."""
+    """Return named digests of everything that decides the results next to the arguments."""
     return {
         **dataset.digests,
         "text before each question": preamble_digest(),

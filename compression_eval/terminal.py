@@ -152,7 +152,7 @@ def check_output(path: Path, *, folder: bool = False, parents: bool = False) -> 
     """Check that something can be written, before there is any work or money in it.
 
     Args:
-        path: A file, which is written as a whole from a temporary one beside it; where a link
+        path: A file, which is written as a whole from a temporary one next to it; where a link
             leads, that; a pipe or a device is written into.
         folder: Whether it is a folder of files instead.
         parents: Whether folders that are missing will be made.

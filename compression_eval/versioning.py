@@ -19,12 +19,12 @@ COMPARABLE = 4
 MADE_FROM = "made_from_"
 """Prefix of the metadata key for what a version was made from; the version is the suffix.
 
-A retry adds its own behind those of the log that it goes on with, so that it can be told from a
+A retry adds its own behind those of the log that it continues with, so that it can be told from a
 new run. Only those of the first made samples.
 """
 
 MAX_LISTED = 400
-"""Files and settings that stand in a log's metadata; of more, the files stand there as one."""
+"""Files and settings that are in a log's metadata; of more, the files are there as one."""
 
 TOOLS = {"inspect_ai": version_of("inspect_ai"), "compression_eval": __version__}
 """Versions of the packages that make a log. Samples of two of them are not mixed in one log, but

@@ -107,7 +107,7 @@ def rows(
 
     Args:
         name: Of the view.
-        columns: Of the scores, in order; what tells the sample stands before them.
+        columns: Of the scores, in order; what tells the sample is before them.
         labels: Heads of the scores' columns.
         scales: Colours of the scores.
         trusted: As for `viewer_config`.

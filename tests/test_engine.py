@@ -77,7 +77,7 @@ def cluster(bucket: str) -> Iterator[Any]:
 
 @pytest.fixture
 def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Sessions of which the last give away a name that stands in the first.
+    """Sessions of which the last give away a name that is in the first.
 
     Two have one name, two are the same, one is a copy that ends early, and one cannot be read.
     """
@@ -602,7 +602,7 @@ def test_what_another_command_has_removed_is_no_damage(
 
     monkeypatch.setattr(Store, "write", written)
     done = run("import", sessions, "--scrub", "default", *CORPUS, "--out", "out")
-    assert "another command has ended or begun anew there meanwhile" in done.stderr
+    assert "another command has ended or begun there meanwhile" in done.stderr
 
 
 def test_what_workers_of_a_command_before_still_write_is_not_taken(

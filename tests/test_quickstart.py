@@ -139,7 +139,9 @@ def test_what_was_interrupted_is_gone_on_with(
         with monkeypatch.context() as patched:
             patched.setattr(place, step, interrupt)
             done = run(sessions)
-        refused(done, "Stopped. The same command goes on in compression-quickstart.", exit_code=130)
+        refused(
+            done, "Stopped. The same command continues in compression-quickstart.", exit_code=130
+        )
         assert "imported before" not in done.stdout
     chat(sessions / "longer.json", long_session() * 2)  # new since then: not taken
     with monkeypatch.context() as patched:
@@ -151,7 +153,7 @@ def test_what_was_interrupted_is_gone_on_with(
         # So an eval set returns after Ctrl-C.
         patched.setattr(running, "eval_set", lambda *_, **__: (True, []))
         done = run(sessions)
-    refused(done, "Stopped. The same command goes on in compression-quickstart.", exit_code=130)
+    refused(done, "Stopped. The same command continues in compression-quickstart.", exit_code=130)
     assert "Error" not in done.output
     out = tmp_path / quickstart.DEFAULT_OUT
     assert len(list((out / "fixtures").glob("*.probes.json"))) == 1

@@ -66,7 +66,7 @@ MEASURES = {
     "fetched_again": "fetched again",
     "shown_again": "shown again",
 }
-"""What is read of each sample beside its scores, and its name."""
+"""What is read of each sample besides its scores, and its name."""
 
 MEANINGS = (
     "tokens: of all calls but the graders'; turns: of the assistant; removed: by compactions, as "
@@ -98,13 +98,13 @@ _WORDS = {"c", "i", "p", "n", "yes", "no", "true", "false"}
 """Texts of scores that stand for a number, as Inspect takes them."""
 
 NOT_COMPACTED = "no compaction"
-"""Name of an arm in which nothing was, beside one in which something was."""
+"""Name of an arm in which nothing was, next to one in which something was."""
 
 _RESAMPLES = 4_000
 
 MIN_CLUSTERS = 10
 """Fewer clusters give no interval of the tokens per solved sample: of five, a bootstrap's 95 %
-interval holds the true difference in 83 % of runs."""
+interval contains the true difference in 83 % of runs."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ def agent_arms(logs: Sequence[Log]) -> list[AgentArm]:
     """Return the arms of logs, those of one setting together, in the order of the logs.
 
     Raises:
-        DataError: A log cannot be read, holds no sample, or the logs are of several tasks.
+        DataError: A log cannot be read, contains no sample, or the logs are of several tasks.
     """
     from pandas import DataFrame
 
@@ -306,7 +306,7 @@ def compare_agents(
 
     Args:
         logs: Those of base and new.
-        names: Of the arms that are meant, or parts of them; None where the logs hold one arm.
+        names: Of the arms that are meant, or parts of them; None where the logs contain one arm.
         margin: In the unit of the score; `DEFAULT_MARGIN` if None.
 
     Raises:
@@ -397,7 +397,7 @@ def comparison_json(of: AgentComparison) -> str:
 
 
 def arms_page(arms: Sequence[AgentArm], *, inline: bool = False) -> list[Section]:
-    """Return all arms beside one another: means with their intervals, and what they cost.
+    """Return all arms side by side: means with their intervals, and what they cost.
 
     Args:
         arms: The arms.

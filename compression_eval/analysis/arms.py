@@ -202,7 +202,7 @@ def _with_settings(model: str, settings: Mapping[str, str]) -> str:
 
 
 def address(url: str) -> str:
-    """Return an address without user, password and query, which may hold a key."""
+    """Return an address without user, password and query, which may contain a key."""
     parts = urlsplit(url)
     try:
         port = f":{parts.port}" if parts.port else ""
@@ -243,7 +243,7 @@ def _with_arguments(settings: Sequence[Mapping[str, str]], logs: Sequence[Log]) 
             shown = _shown(logs[at], {key: described[at][key] for key in differing})
             if shown:
                 names[at] = f"{name} ({', '.join(shown)})"
-    # Two files of one name may hold different prompts.
+    # Two files of one name may contain different prompts.
     return _all_different(names, [str(each.get(f"{ARGUMENT}prompt")) for each in settings])
 
 
@@ -288,7 +288,7 @@ def _told_apart(kinds: Sequence[str], logs: Sequence[Log]) -> list[dict[str, str
 
 
 def made_of(log: Log) -> dict[str, str]:
-    """Return what decided a log's results beside its settings: digests, by what they are of."""
+    """Return what decided a log's results besides its settings: digests, by what they are of."""
     spec = log.header.eval
     version = str(spec.task_version)
     release = {"release": version.partition("-")[0]}

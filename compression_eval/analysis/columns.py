@@ -52,7 +52,7 @@ class Seen:
         """The sample's record with its messages; None for a sample without a state."""
         record = recorded_in(self.sample)
         if record is None and self.sample.scores and self.path:
-            # Inspect recovered it from a killed run, so only its events hold the record.
+            # Inspect recovered it from a killed run, so only its events contain the record.
             return recorded_in(read_eval_log_sample(self.path, self.sample.id, self.sample.epoch))
         return record
 

@@ -41,13 +41,13 @@ STAGES: Mapping[Stage, str] = {
     "answered_not_found": "answered though not found in the state",
     "never_fed": "lost: no summarising call was shown it",
     "superseded": "lost: the state has an earlier value of it instead",
-    "distorted": "lost: its name stands in the summary with another value",
+    "distorted": "lost: its name is in the summary with another value",
     "dropped": "lost: a summarising call was shown it, and it is not in the state",
     "lost": "lost, by a strategy that calls no model",
     "answered": "in the answer; whether in the state is not known",
     "unanswered": "not in the answer; whether in the state is not known",
     "unknown": "neither state nor answer can be looked into",
-    "not_in_history": "nowhere before the cut: a mistake of the probe bank",
+    "not_in_history": "not in the history before the cut: a mistake of the probe bank",
     "compression_failed": "there is no state",
 }
 """What became of a fact, for people."""
@@ -73,8 +73,8 @@ def rows_of_sample(
     """Yield the rows of one sample, in the order of its probe's facts.
 
     Look-ups in the answer and readers' words are those in the scores of `fact_retention`; the words
-    are of its first scoring in which a reader said anything. Stages are told anew, so that names of
-    older versions (``guessed`` for ``answered_not_found``) do not come up.
+    are of its first scoring in which a reader said anything. Stages are told again, so that names
+    of older versions (``guessed`` for ``answered_not_found``) do not come up.
     """
     sample, names = Recorded(record, []), [fact.fact for fact in record.probe.expected_facts]
     words: list[tuple[StateFinding | None, AnswerWord | None]] = []
@@ -201,7 +201,7 @@ class FactTotals:
         return float((words == "contradicted").mean()) if len(words) else None
 
     def passed(self) -> dict[str, Share]:
-        """Return the facts that the look-up found after so many compressions of a chain."""
+        """Return the facts that the look-up found after each compression of a chain."""
         cells = self._facts.get("found", ())
         lives = [cell for cell in cells if isinstance(cell, list) and cell]
         longest = max(map(len, lives), default=0)
@@ -231,7 +231,7 @@ class FactTotals:
     def shares(self, name: str) -> dict[str, Share]:
         """Return the facts that are in the state by group, where there is a state to look into.
 
-        A fact that is nowhere before the cut is a mistake of the bank and is left out.
+        A fact that is not said before the cut is a mistake of the bank and is left out.
         """
         counts = self.counts(name)
         sums = zip(

@@ -72,7 +72,7 @@ _STATE_COLUMNS = (
 def samples_frame(logs: Logs) -> "DataFrame":
     """Return one row per sample and epoch.
 
-    Columns, beside those of the run (`log`, `log_path`, `eval_id`, `created`, `arm`, `compressor`,
+    Columns, besides those of the run (`log`, `log_path`, `eval_id`, `created`, `arm`, `compressor`,
     `compressor_args` as JSON, `settings` for people, `model`, `compressor_model`, `graders`,
     `answered_by` and `graders_settings` (models with their settings, secrets as digests),
     `offline`, `run_status` (as it ended, whatever graded it again), `version`), are those of
@@ -86,7 +86,7 @@ def samples_frame(logs: Logs) -> "DataFrame":
     `refetch_…` columns are those of the scorer `refetch`; `refetch_tokens` those of all requests
     of the second answer.
 
-    `compress_…` columns stand on one sample of each state, as a rule the one that carried the
+    `compress_…` columns are on one sample of each state, as a rule the one that carried the
     compression out, and are missing on the others, so that they can be added up.
 
     Args:
@@ -130,7 +130,7 @@ def facts_frame(logs: Logs) -> "DataFrame":
 
     Columns: `arm`, `log`, `compressor`, `fixture`, `cut`, `probe`, `type` (of the probe), `fact`,
     `epoch`, `replicate` (which compression), `stage` (see docs/matching.md), `region` (parts of the
-    state that hold it, joined by ``+``), `fed` (whether a summarising call was shown it),
+    state that contain it, joined by ``+``), `fed` (whether a summarising call was shown it),
     `in_state` and `in_answer` (what look-ups found), `in_state_read` and `in_answer_read` (the
     words of reader and grader; missing if there is none), `state_quotes` (passages that support
     the reader's), `instead` (superseded values and variants that the state gives in its place),
@@ -178,7 +178,7 @@ def unfold_facts(
     names: Sequence[str] = FACT_COLUMNS,
     cells: Iterable[Value] | None = None,
 ) -> "DataFrame":
-    """Return a row per fact of a frame with the folded column, or with its cells beside it.
+    """Return a row per fact of a frame with the folded column, or with its cells next to it.
 
     Of arm, log and compressor it has those that the frame has.
     """

@@ -88,7 +88,7 @@ class Grading:
 
 @dataclass
 class Log:
-    """A log of this eval that holds samples."""
+    """A log of this eval that contains samples."""
 
     path: str
     header: EvalLog
@@ -241,9 +241,9 @@ def find_logs(paths: Sequence[str]) -> list[Log]:
     """Return the logs that files and folders hold, in the order given, the oldest first.
 
     A folder is searched with the folders in it. Logs of other evals in it are skipped, and
-    so are those of ``probes qualify`` that lie in it beside others, which is logged. Left out are
-    attempts that a later attempt at the same run went on with, since it holds their samples too. A
-    file that is named must be a log of this eval.
+    so are those of ``probes qualify`` that are in it next to others, which is logged. Left out are
+    attempts that a later attempt at the same run continued with, since it contains their samples
+    too. A file that is named must be a log of this eval.
 
     Raises:
         DataError: There is none, or one that is named is missing, foreign or still running.
@@ -280,7 +280,7 @@ def find_logs(paths: Sequence[str]) -> list[Log]:
 def one_per_run(logs: Sequence[Log]) -> list[Log]:
     """Return one log of each run, so that no sample counts twice.
 
-    A run may have several logs: of attempts, of which the last one holds the samples of all; and
+    A run may have several logs: of attempts, of which the last one contains the samples of all; and
     copies that ``inspect score`` made. Kept is that of the last attempt, and of its copies the one
     that was written last.
     """
@@ -364,7 +364,7 @@ def is_ours(header: EvalLog) -> bool:
 
 
 def agent_logs(paths: Sequence[str]) -> list[Log]:
-    """Return the logs of other tasks than ours that are named or lie in the folders.
+    """Return the logs of other tasks than ours that are named or are in the folders.
 
     Returns:
         An empty list if one of them is a log of our task: then they are not compared this way.

@@ -114,7 +114,7 @@ def _write(out: Path, rows: Sequence[SessionRow], parts: Sequence[Section]) -> N
 
 
 def _chart(rows: Sequence[SessionRow]) -> "Chart | None":
-    """Draw what was fetched again by each call around the boundary, beside the controls."""
+    """Draw what was fetched again by each call around the boundary, next to the controls."""
     from compression_eval.analysis.report.charts import around, drawn
 
     judged = [each.compaction for _, each in each_once(rows) if each.compaction.told]

@@ -1,4 +1,4 @@
-"""Does what a state tells, when it is asked, predict the work that goes on from it?
+"""Does what a state tells, when it is asked, predict the work that continues from it?
 
 Logs of the task `resumption` say which constraints an agent kept and whether it solved its tasks;
 logs of the task `compression` say what states of the same arms at the same cuts hold, and what they
@@ -112,7 +112,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Joined:
-    """The work and what is known of the states that it went on from."""
+    """The work and what is known of the states that it continued from."""
 
     works: Sequence[Work]
     unscored: Mapping[str, int]
@@ -120,7 +120,7 @@ class Joined:
     asked: int
     """How many constraints' probes were asked of a state of the same arm."""
     other_states: int
-    """How many works went on from a state of another size than the one that was asked."""
+    """How many works continued from a state of another size than the one that was asked."""
 
 
 def joined(paths: Sequence[str]) -> Joined:
@@ -202,7 +202,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _best(told: Mapping[str, float]) -> float:
-    """Return whether a state holds a fact: by its reader's word where there is one."""
+    """Return whether a state contains a fact: by its reader's word where there is one."""
     read = told.get("in_state_read", math.nan)
     return told.get("in_state", math.nan) if math.isnan(read) else read
 
@@ -258,7 +258,7 @@ def _work(log: Log, arm: str, sample: EvalSample, score: Score, told: _Told | No
     value: Mapping[str, Any] = score.value if isinstance(score.value, dict) else {}
     metadata = sample.metadata or {}
     constraints = [
-        # Of the state that it went on from, its own look-up counts.
+        # Of the state that it continued from, its own look-up counts.
         {**{k: v for k, v in known.items() if not math.isnan(v)}, **each}
         for each in (score.metadata or {}).get("constraints", [])
         for known in [told.of(str(each["probe"])) if told else {}]
@@ -378,7 +378,7 @@ def sections(found: Joined) -> Iterator[Section]:
         f"of {found.asked} the probe was asked of a state of the same arm",
     ]
     if found.other_states:
-        lines.append(f"{found.other_states} went on from a state of another size than was asked")
+        lines.append(f"{found.other_states} continued from a state of another size than was asked")
     lines += [f"without a score: {count} ({why})" for why, count in found.unscored.items()]
     yield Section("Prediction", [lines])
     kinds = sorted({work.message for work in works})

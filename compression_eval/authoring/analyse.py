@@ -286,7 +286,7 @@ def analyse_command(logs: tuple[str, ...], json_file: Path | None) -> None:
     """Say which probes tell arms apart, and which could be left out.
 
     LOG is a log of this eval, or a folder of logs: those of several arms on the same probes. For
-    every probe: how much of it is answered, with the controls full and none beside; how far the
+    every probe: how much of it is answered, with the controls full and none next to it; how far the
     arms that answer it are those that answer the other probes; and whether it is dead, answered by
     everyone or by no one. What too few arms were run for is left open. docs/authoring.md says how
     to read it.

@@ -1,6 +1,6 @@
 """Have a model propose probes, try them on two readers, and mend or drop what fails.
 
-What models are told stands in ``prompts``. A history is shown in one request if that can be done by
+What models are told is in ``prompts``. A history is shown in one request if that can be done by
 shortening what tools returned, else in parts. The model lists what whoever goes on needs and asks
 about nothing else. Its keys are names and values, which are looked up in answers, or sentences,
 which only a reader can judge. A reader without the conversation guesses at the questions. One with
@@ -303,7 +303,7 @@ class ModelGenerator:
 
         Args:
             request: The messages; a correction comes after them.
-            schema: For providers that can hold a model to one.
+            schema: For providers that can force a model to keep to one.
             take: Keeps what a reply says, and returns what to tell the model about the rest;
                 raises `ReplyError` if nothing can be read.
 

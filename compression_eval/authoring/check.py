@@ -84,7 +84,7 @@ def tells(name: str) -> bool:
 def guessable(forms: Iterable[str], question: str) -> bool:
     """Return whether a form follows from convention, or from the words of a question.
 
-    Of a path the base name counts; ``main.py`` and ``tests/test_x.py`` beside ``x`` say nothing.
+    Of a path the base name counts; ``main.py`` and ``tests/test_x.py`` next to ``x`` say nothing.
     """
     given = set(_pieces(question)) | _GENERIC
     for form in forms:
@@ -136,7 +136,7 @@ def faults(probe: Probe, history: History) -> list[str]:
     kept = [_kept(item, history) for item in facts]
     if all(kept):
         found.append(
-            f"every fact also stands in what is kept verbatim (messages {history.tail_start} "
+            f"every fact is also in what is kept verbatim (messages {history.tail_start} "
             f"to {history.cut - 1}, or the system prompt): {', '.join(filter(None, kept))}"
         )
     return found
@@ -191,7 +191,7 @@ def _stands_in(text: Text, item: ExpectedFact) -> str | None:
 
 
 def warnings(probe: Probe, history: History) -> list[str]:
-    """Return which later messages give a fact another value; whether it holds, a reader tells."""
+    """Return which later messages give a fact another value; a reader tells whether it is so."""
     found: list[str] = []
     for item in _looked_up(probe):
         names = [re.split(r"[^\w.-]", normalise(form))[0] for form in item.forms]
@@ -279,10 +279,12 @@ def check_bank(pair: FixtureWithBank, tail_tokens: int) -> tuple[list[Finding], 
         head = range(history.start)
         if facts and all(any(True for _ in history.stating(f.forms, head)) for f in facts):
             in_system += 1
-            findings.append(Finding("warning", where, "the system prompt alone holds every fact"))
+            findings.append(
+                Finding("warning", where, "the system prompt alone contains every fact")
+            )
         elif facts and all(history.kept(fact.forms) for fact in facts):
             kept = f"messages {history.tail_start} to {history.cut - 1}"
-            text = f"every fact also stands in the kept tail ({kept}): compression cannot lose it"
+            text = f"every fact is also in the kept tail ({kept}): compression cannot lose it"
             findings.append(Finding("warning", where, text))
         in_kept += bool(facts) and all(history.kept(fact.forms) for fact in facts)
         findings.extend(_overlaps(facts, where))

@@ -77,7 +77,7 @@ class Wanted:
     mechanical: bool = True
     """Whether to ask what needs no model."""
     model: str | None = None
-    """Who proposes probes beside that."""
+    """Who proposes probes next to that."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Made:
     lines: list[str] = field(default_factory=list)
     """What is said of it."""
     data: dict[str, Any] | None = None
-    """What the report holds of it."""
+    """What the report contains of it."""
     bank: ProbeBank | None = None
     why: str = ""
     """Why no bank was made for it."""
@@ -363,8 +363,8 @@ def generate_command(
     few; a model writes more and better ones. Every probe is checked against the conversation, and
     at least one of its facts is in nothing that is kept verbatim; what fails is dropped, with its
     reason. So is what the model guesses when it sees the questions alone, and what it finds wrong
-    or not needed when it sees them beside the conversation. Cuts are those of the fixture, else the
-    end. A fixture that has a bank already, or that no probe can be made for,
+    or not needed when it sees them next to the conversation. Cuts are those of the fixture, else
+    the end. A fixture that has a bank already, or that no probe can be made for,
     is skipped and named; exits with 1 if all are.
     """
     if model is None and (given := [name for name, value in options.items() if value]):
@@ -468,7 +468,7 @@ def _generate_corpus(
     made_by = {"command": "probes generate", "wanted": repr(wanted)}
     corpus = Corpus(out, made_by, fixture_files(paths), engine, shard_bytes, force=force)
     if corpus.complete:
-        said = f"{out}: these banks were made before; --force makes them anew"
+        said = f"{out}: these banks were made before; --force makes them again"
         say_done_before(said, report)
         return
     told: list[Made] = []
@@ -509,7 +509,7 @@ def _make_shard(wanted: Wanted, shard: Shard) -> Iterator[Made | Row]:
             if bank := made.bank:
                 bank_text = fixture_text(bank)
         yield Row(row_of(fixture, text_of(content), bank, bank_text, file=source.stem))
-        yield replace(made, bank=None)  # it stands in the row
+        yield replace(made, bank=None)  # it is in the row
 
 
 def _make(wanted: Wanted, asked: Asked) -> tuple[Made, list[str]]:

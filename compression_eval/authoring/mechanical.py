@@ -51,7 +51,7 @@ def _table() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def wording(name: str, language: Language) -> str:
-    """Return one of the texts beside the questions, in a language."""
+    """Return one of the texts next to the questions, in a language."""
     return str(_table()["texts"][name][language])
 
 
@@ -197,7 +197,7 @@ def _tasks(history: History) -> Iterator[Answer]:
 
 
 def latest_tasks(calls: Iterable[Call]) -> tuple[list[Task], list[int]]:
-    """Return the task list that some calls left, and the messages that wrote what still holds.
+    """Return the task list that some calls left, and the messages that wrote what is still true.
 
     Known are calls that write the whole list, calls that change entries by id (``merge``), and
     pairs of tools of which one adds a task and one changes its state.
@@ -316,7 +316,7 @@ _LEAVES = re.compile(
 """Unknown tools by which this agent writes nothing itself: they show something, put questions, or
 have other agents work, whose calls are not shown here."""
 _MAY_WRITE = re.compile(r"write|append|save|copy|rename|unlink|remove|open\(|\$", re.IGNORECASE)
-"""What code says, given beside its interpreter, that changes files."""
+"""What code says, given next to its interpreter, that changes files."""
 _MOVES_COMPUTED = re.compile(
     r"(?:\b(?:mv|rm|rmdir|unlink|rename|[Mm]ove-[Ii]tem|[Rr]emove-[Ii]tem)|\bgit\b[^|;&\n]*\b"
     r"(?:checkout|restore))\s[^|;&\n]*[$*?`{]"

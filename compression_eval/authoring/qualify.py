@@ -1,7 +1,7 @@
 """``probes qualify``: put probes to a model with the full history, with nothing, with the tail.
 
 Each condition is a run of the ordinary task with a control for a compressor, so states, questions
-and look-ups are those of every other run, and the log can be opened in the viewer. The logs lie in
+and look-ups are those of every other run, and the log can be opened in the viewer. The logs are in
 a folder of their own: what qualifies a probe must not be what is then scored.
 
 A probe counts if the full history passes and nothing fails: then an answer can be had, and only
@@ -107,7 +107,7 @@ class Asked:
     """Of the fixture, the probe and the cut as they were asked."""
     model: str = ""
     fact_share: float | None = 0.0
-    """Share of the expected facts that the answer holds; None if there are none."""
+    """Share of the expected facts that the answer contains; None if there are none."""
     passed: bool = False
     failure: str = ""
     """Why nothing can be said; empty if the answer was judged."""
@@ -160,10 +160,10 @@ def qualify_command(
     """Put every probe to a model with the full history, with nothing, and with the kept tail.
 
     A probe qualifies if the full history passes and nothing fails, each in more than half of the
-    epochs. Whether the tail alone passes is kept as its region. An answer passes if it holds every
-    expected fact, or with --grader by its scores. The verdicts are written into the banks; a probe
-    that could not be judged gets none, is named, and the command exits with 1. An unanswerable
-    probe gets none by its nature.
+    epochs. Whether the tail alone passes is kept as its region. An answer passes if it contains
+    every expected fact, or with --grader by its scores. The verdicts are written into the banks; a
+    probe that could not be judged gets none, is named, and the command exits with 1. An
+    unanswerable probe gets none by its nature.
     """
     if options["threshold"] is not None and options["grader"] is None:
         raise DataError("--threshold: only with --grader; without one, facts are looked up")
@@ -356,7 +356,7 @@ def _ask_all(pairs: _Pairs, settings: QualifySettings) -> list[Asked]:
     names = ("model_base_url", "temperature", "max_connections")
     options: dict[str, Any] = {name: getattr(settings, name) for name in names}
     found: list[Asked] = []
-    # Inspect greets on stdout, where the verdicts are to stand alone.
+    # Inspect greets on stdout, where the verdicts are to be alone.
     with redirect_stdout(sys.stderr):
         tasks = [
             # In a context of its own: an earlier run in this process leaves its model there.

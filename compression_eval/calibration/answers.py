@@ -62,7 +62,7 @@ _OTHER_LANGUAGE: dict[Language, Language] = {"en": "zh", "zh": "ja", "ja": "en"}
 _ROUNDING = 1e-9
 
 _WHOLE = ("perfect", "lucky_guess", "wrong_format")
-"""Kinds of answers that hold everything the probe expects."""
+"""Kinds of answers that contain everything the probe expects."""
 
 _MAX_IGNORED = 2.0
 """Maximum score of a criterion that the answer's kind says was ignored."""

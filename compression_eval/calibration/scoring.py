@@ -82,7 +82,7 @@ class Reference(BaseModel):
 
 
 class GraderScores(BaseModel):
-    """One grader's scores, as a score's metadata holds them."""
+    """One grader's scores, as a score's metadata contains them."""
 
     model: str
     parameters: dict[str, object] = Field(default_factory=dict)
@@ -347,7 +347,7 @@ def grader_calibration(
     """Have the models of the role ``grader`` judge the answer, and compare with the reference.
 
     The graders' own median is compared. The mechanical rules that a real run applies afterwards
-    would hide a grader's weaknesses; the scores after them are kept beside it.
+    would hide a grader's weaknesses; the scores after them are kept next to it.
 
     Args:
         grader_context: ``state`` shows the grader the summary of the set, ``none`` does not.

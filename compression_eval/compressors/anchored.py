@@ -49,7 +49,7 @@ class Add(_Model):
 
 
 class Supersede(_Model):
-    """Replace an entry's text by what holds now."""
+    """Replace an entry's text by what contains now."""
 
     op: Literal["supersede"]
     id: str
@@ -74,7 +74,7 @@ class Operations(_Model):
         """Return the operations of a reply: a JSON object, in a code fence or prose or alone.
 
         Raises:
-            ValidationError: It holds no such object.
+            ValidationError: It contains no such object.
         """
         start, end = reply.find("{"), reply.rfind("}")
         return cls.model_validate_json(reply[start : end + 1] if 0 <= start < end else reply)

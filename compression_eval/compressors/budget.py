@@ -122,14 +122,14 @@ def split_system(messages: Sequence[ChatMessage]) -> tuple[list[ChatMessage], li
 
 @dataclass(frozen=True)
 class Window:
-    """A conversation in three parts that together hold every message once, in order."""
+    """A conversation in three parts that together contain every message once, in order."""
 
     head: list[ChatMessage]
-    """System messages at the start, then as much as the head budget holds."""
+    """System messages at the start, then as much as fits into the head budget."""
     span: list[ChatMessage]
     """The messages to replace."""
     tail: list[ChatMessage]
-    """The most recent messages, as much as the tail budget holds."""
+    """The most recent messages, as much as fits into the tail budget."""
 
 
 def split(
@@ -139,7 +139,7 @@ def split(
 
     The head is filled first, after the leading system messages, which are always kept. With a tail
     budget above zero the last group is kept even if it alone is larger (``keep_last``), since
-    nothing can go on from a state without its last turn.
+    nothing can continue from a state without its last turn.
     """
     system, rest = split_system(messages)
     pieces = groups(rest)

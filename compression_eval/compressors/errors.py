@@ -84,7 +84,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
             return
         seen.add(id(error))
         yield error
-        # tenacity's final error names no cause but holds it.
+        # tenacity's final error names no cause but contains it.
         attempt = getattr(error, "last_attempt", None)
         error = (
             attempt.exception()

@@ -225,7 +225,7 @@ async def _attempt(
     for event in transcript().events[first_event:]:
         if isinstance(event, ModelEvent):
             # A call that failed or exceeded the window has fed the model nothing. System messages
-            # hold the strategy's instructions, whose words could match facts, or the agent's own
+            # contain the strategy's instructions, whose words could match facts, or the agent's own
             # system prompt, which stays in every state.
             read = not event.error and stop_reason(event.output) != "model_length"
             fed: Sequence[ChatMessage] = event.input if read else ()
@@ -246,7 +246,7 @@ async def _attempt(
 
 
 def _of_messages(result: CompactionResult) -> CompactionResult:
-    """Return a result, which of a user's strategy may be anything, if it holds messages."""
+    """Return a result, which of a user's strategy may be anything, if it contains messages."""
     for index, message in enumerate(result.input):
         if not isinstance(message, ChatMessageBase):
             kind = type(message).__name__
@@ -269,7 +269,7 @@ def _remove_thinking(
     """Take a summarising model's thinking out of new messages; return whether there was any.
 
     Our strategies read replies without it. Inspect's and a user's take a reply as it comes, which
-    holds no thinking where the server splits it off.
+    contains no thinking where the server splits it off.
     """
     kept = {message.id for message in before}
     removed = False

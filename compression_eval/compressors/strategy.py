@@ -159,7 +159,7 @@ def compressor(name: str, kind: type[Strategy]) -> Compressor:
 
 @dataclass(frozen=True)
 class CompressorSpec:
-    """A named strategy with its checked arguments, as logs and YAML files hold it."""
+    """A named strategy with its checked arguments, as logs and YAML files contain it."""
 
     compressor: Compressor
     arguments: Arguments
@@ -179,7 +179,7 @@ class CompressorSpec:
         return self.compressor.build(self.arguments, fixture)
 
     def texts_digest(self) -> str:
-        """Return a digest of the texts that the strategy may use beside its arguments.
+        """Return a digest of the texts that the strategy may use next to its arguments.
 
         These are the prompts of this package, and what it takes from another one.
         """

@@ -114,7 +114,7 @@ def structural_problem(
         return f"the first message after the system prompt is from the {body[0].role}, not the user"
     late = iter([message.id for message in split_system(before)[1] if message.role == "system"])
     for position, message in enumerate(body):
-        # Searching an iterator uses it up as far as the match, so this holds the order, too.
+        # Searching an iterator uses it up as far as the match, so this contains the order, too.
         if message.role == "system" and message.id not in late:
             return f"a system message is in the middle (position {position})"
         # Commands often print nothing, and every provider accepts an empty result.
@@ -161,7 +161,7 @@ def suspicions(
     """Return signs that a summary is not a real one, a line each that begins with its name.
 
     ``refusal``: it refuses in words. ``blank``: headings only. ``short``: far below its budget.
-    ``no_fact``: of the expected facts that only the summary could hold, it holds none.
+    ``no_fact``: of the expected facts that only the summary could hold, it contains none.
 
     Args:
         replies: The summarising model's replies over all calls and cycles; without any, no signs.

@@ -40,7 +40,7 @@ _NOT_TRIGGERED, _NO_CONTENT = "did not trigger", "failed to compact"
 
 
 class VendorCall(BaseModel):
-    """One call of a vendor's compaction, as the transcript of the sample holds it."""
+    """One call of a vendor's compaction, as the transcript of the sample contains it."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -111,7 +111,7 @@ def _images(draft: Draft) -> list[Image]:
 def _with_results_behind_calls(drafts: list[Draft], conversation: Conversation) -> list[Draft]:
     """Move every result right behind the call that it answers.
 
-    What the user typed while tools ran stands between them in the file; providers accept it only
+    What the user typed while tools ran is between them in the file; providers accept it only
     after the results. The conversation is told of results that a compaction did not see.
     """
     last = {compaction.after for compaction in conversation.compactions}
@@ -265,7 +265,8 @@ def _compactions(
 def _joined(first: RecordedCompaction, second: RecordedCompaction) -> RecordedCompaction:
     """Return one compaction for two at the same cut: the last one that left something.
 
-    A second one that merely cleared results changed what the first one had left.
+    A second one that merely cleared results changed what the first one had left. The size before
+    is the first one's.
     """
     if second.kind == "clear" and first.kind != "clear":
         if first.state is None or second.state is None:
@@ -274,7 +275,10 @@ def _joined(first: RecordedCompaction, second: RecordedCompaction) -> RecordedCo
         return first.model_copy(update=left)
     alike = (first.kind == "clear") == (second.kind == "clear")
     left_nothing = second.summary is None and second.state is None
-    return first if alike and left_nothing else second
+    if alike and left_nothing:
+        return first
+    before = second.tokens_before if first.tokens_before is None else first.tokens_before
+    return second.model_copy(update={"tokens_before": before})
 
 
 def _answered_turn(turn: Sequence[Draft]) -> list[Draft]:
@@ -299,7 +303,7 @@ def _in_state(
     """Yield a turn of a state, with ids that fit each other: the fixture's may not be the file's.
 
     Where the turn itself was kept, results that were changed answer the fixture's calls; where it
-    was made anew, the results go with it.
+    was made again, the results go with it.
     """
     first, *answers = turn
     if first not in numbers:

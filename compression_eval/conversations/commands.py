@@ -146,14 +146,14 @@ def import_command(
         if shard_bytes:
             work = Corpus(out, job.made_by, inputs, engine, shard_bytes, force=force)
             if work.complete:
-                told = f"{out}: this was imported before; --force imports it anew"
+                told = f"{out}: this was imported before; --force imports it again"
                 say_done_before(told, explain)
                 return
         else:
             work = job.work(inputs, Path(out), engine, force=force)
         job.run(work)
         for place in sorted(own):
-            job.skip(place, "it lies in --out")
+            job.skip(place, "it is in --out")
     for line in job.overview.lines():
         click.echo(line)
     if profile and job.imported:
@@ -165,7 +165,7 @@ def import_command(
     click.echo(f"\n{count} in {out}{unscrubbed}" if job.imported else "\nnothing was imported")
     if job.imported:
         beside = shard_bytes is None and not out.endswith(PARQUET_SUFFIX)
-        banks = () if beside else ("--out", "banks")  # none can lie beside the rows of a file
+        banks = () if beside else ("--out", "banks")  # none can lie next to the rows of a file
         go_on(("compression-eval", "probes", "generate", out, *banks))
     if failed := job.overview.failed:
         raise click.ClickException(f"{failed} could not be imported; see above")
@@ -174,7 +174,7 @@ def import_command(
 
 
 def _own_output(inputs: Sequence[Input], paths: Sequence[str], out: str) -> set[str]:
-    """Return what folders that were named hold of the output; nothing where that was named."""
+    """Return what folders that were named contain of the output; nothing where that was named."""
     if Store(out).held(paths):
         return set()
     found = [item.place for item in inputs if not item.named]

@@ -1,7 +1,7 @@
 """Work on a corpus in shards, stage by stage, and its output as Parquet files with a manifest.
 
 A stage is a function that yields what it found in a shard, which goes into one file, and rows,
-which go into another. The files lie in a folder beside the output, from where a command that is
+which go into another. The files are in a folder next to the output, from where a command that is
 given again goes on, and which is removed at the end; where the output is no corpus, in a temporary
 folder. A file is written whole or not at all, under a name that follows from the shard alone, and
 with the same bytes whoever writes it: so a worker that dies loses only what it worked on.
@@ -49,14 +49,14 @@ UNITS = 16
 """Such shards there are at least, if there are as many files."""
 
 UNFINISHED = ".unfinished"
-"""Ends the name of the folder beside the output with what is done so far."""
+"""Ends the name of the folder next to the output with what is done so far."""
 
 _TORN = rf"\.[^/]*\.tmp|{re.escape(MANIFEST)}"
 """Names of what was being written when a worker died; a manifest is then empty."""
 
 _PART = rf"part-\d{{6}}\.parquet|{_TORN}"
 _DONE = rf"[a-z]+-\d{{6}}(-[0-9a-f]{{12}}(\.rows)?)?|{_TORN}"
-"""Names of everything in an output, and in the folder beside it; nothing else is ever removed."""
+"""Names of everything in an output, and in the folder next to it; nothing else is ever removed."""
 
 
 def shard_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -261,7 +261,7 @@ class Corpus(Work):
         items: As for `Work`.
         engine: As for `Work`.
         shard_bytes: Of the input, for each file of the output.
-        force: Whether to begin anew, whatever is there.
+        force: Whether to begin again, whatever is there.
 
     Raises:
         DataError: Something else is there already, or the same of which something failed; an item
@@ -315,7 +315,7 @@ class Corpus(Work):
             # It may have been killed before; what is left there may be what scrubbing replaced.
             self._unfinished.remove(_DONE)
             if failed := plan.get("failed"):
-                raise DataError(f"{out}: this was done before, --force does it anew: {failed}")
+                raise DataError(f"{out}: this was done before, --force does it again: {failed}")
         else:
             self._goes_on = self._plan_in(self._unfinished) is not None
             if not self._goes_on:
@@ -329,7 +329,7 @@ class Corpus(Work):
         return lambda name, place="": names.append(name)  # noqa: ARG005
 
     def close(self, stage: str, failed: str = "") -> None:
-        """As `Work.close`; each row holds the argument of `ParquetWriter.write`."""
+        """As `Work.close`; each row contains the argument of `ParquetWriter.write`."""
         for shard in self._shards:
             names = Packing(self._names[shard.number])
             self._unfinished.write(shard.name("names"), names.content())
@@ -368,14 +368,14 @@ class Corpus(Work):
         if not begun.startswith(_line(self._plan).rstrip(b"}\n")):
             raise DataError(
                 f"--out: {store.root} was made by another command, of other files or by another "
-                "version; --force makes it anew"
+                "version; --force makes it again"
             )
         plan: dict[str, Any] = json.loads(begun)
         return plan
 
     def _refuse_fault(self, manifest: bytes | None) -> None:
         if fault := corpus_fault(self._out.sizes(), manifest):
-            raise DataError(f"--out: {self._out.root}: {fault}; --force makes it anew")
+            raise DataError(f"--out: {self._out.root}: {fault}; --force makes it again")
 
     @staticmethod
     def _refuse_others(store: Store, pattern: str) -> None:
@@ -421,7 +421,7 @@ def _renamed(row: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def fixture_files(named: Sequence[str]) -> list[Input]:
-    """Return the files that hold the named fixtures, one or many each.
+    """Return the files that contain the named fixtures, one or many each.
 
     Raises:
         DataError: As `find_sources`.
@@ -451,7 +451,7 @@ def say_done_before(told: str, report: str | Path | None) -> None:
     """Say that nothing is left to do.
 
     Raises:
-        DataError: A report is asked for, which cannot be written without doing it anew.
+        DataError: A report is asked for, which cannot be written without doing it again.
     """
     if report:
         raise DataError(f"{report}: not written; {told}")
@@ -463,7 +463,8 @@ def _parts(items: Sequence[Input], most: int) -> Iterator[list[Input]]:
     part: list[Input] = []
     size = 0
     for item in items:
-        # What a Parquet file holds is several times as large as the file: it is alone in its shard.
+        # What a Parquet file contains is several times as large as the file: it is alone in its
+        # shard.
         more = most if item.place.endswith(PARQUET_SUFFIX) else item.size
         if part and size + more > most:
             yield part

@@ -1,6 +1,6 @@
 """A conversation as a reader hands it over, not yet a fixture, and what it leaves out.
 
-Readers only say what a file holds. What every fixture needs whatever it came from (results right
+Readers only say what a file contains. What every fixture needs whatever it came from (results right
 behind their calls, no empty turns, images described) is done once, in `building`.
 
 A reader has a `Line` for each line or event of its input, and says of a line only why it, or a
@@ -21,14 +21,14 @@ CompactionKind = Literal["summary", "clear", "opaque"]
 
 NO_THINKING = "thinking is left out"
 REPLACED_BYTES = "bytes that are not UTF-8 were replaced"
-NO_SYSTEM_PROMPT = "the file does not hold the system prompt"
-NO_TOOLS = "the file does not hold the definitions of the tools"
-RECORDED = "a compaction, recorded beside the messages"
+NO_SYSTEM_PROMPT = "the file does not contain the system prompt"
+NO_TOOLS = "the file does not contain the definitions of the tools"
+RECORDED = "a compaction, recorded apart from the messages"
 NO_FORM = "of no known form"
 NO_CALL = "a result whose call is not in the file"
 _MOST_PLACES = 5
 _SPEAKERS = frozenset({"user", "assistant", "tool", "message"})
-SUMMARY_STANDS_IN = "earlier messages are not in the file: a summary stands in their place"
+SUMMARY_STANDS_IN = "earlier messages are not in the file: a summary replaces them"
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,19 @@ Content = list[str | Image]
 
 
 def image_at(url: str) -> Image:
-    """Return the image at an address; its type is known if the address holds it."""
+    """Return the image at an address; its type is known if the address contains it."""
     data = url.startswith("data:")
     return Image(url[len("data:") : 100].partition(",")[0].partition(";")[0] if data else "", url)
 
 
 def looks_like_message(entry: Json) -> bool:
-    """Return whether an object, or what it holds, says that it is a message."""
+    """Return whether an object, or what it contains, says that it is a message."""
     inner = (entry, entry.entry("message"), entry.entry("payload"))
     return any({each.text("role"), each.text("type")} & _SPEAKERS for each in inner)
 
 
 def inline_image(media_type: str, data: str) -> Image:
-    """Return an image that stands in the file as Base64; without data only its type is known."""
+    """Return an image that is in the file as Base64; without data only its type is known."""
     return Image(media_type, f"data:{media_type};base64,{data}" if data else "")
 
 
@@ -147,7 +147,7 @@ class Line:
         return draft
 
     def skip(self, reason: str) -> None:
-        """Say why nothing of this line is in the fixture; the reason holds no content."""
+        """Say why nothing of this line is in the fixture; the reason contains no content."""
         self.reason = reason
 
     def leave(self, reason: str) -> None:
@@ -190,9 +190,9 @@ class Compaction:
     tokens_before: int | None = None
     tokens_after: int | None = None
     state: list[Draft] | None = None
-    """What the agent went on with, beside the system prompt.
+    """What the agent continued with, besides the system prompt.
 
-    Drafts that also stand in the conversation were kept as they are; others were made by the
+    Drafts that also are in the conversation were kept as they are; others were made by the
     compaction. None if the file does not tell.
     """
 
@@ -209,7 +209,7 @@ class Conversation:
     """The session's id in the file; empty if there is none."""
     lines: list[Line] = field(default_factory=list)
     drafts: list[Draft] = field(default_factory=list)
-    """The whole true history, in order; never a summary that stands in for earlier messages."""
+    """The whole true history, in order; never a summary that is in for earlier messages."""
     dropped: dict[Draft, str] = field(default_factory=dict)
     """Messages that no fixture can hold, with the reason."""
     added: set[Draft] = field(default_factory=set)
@@ -261,7 +261,7 @@ class Conversation:
         return line
 
     def left_out(self, kept: Collection[Draft]) -> list[Omitted]:
-        """Return what is left out, by reason, given the messages that a fixture holds."""
+        """Return what is left out, by reason, given the messages that a fixture contains."""
         found: dict[tuple[str, str, bool, bool], list[str]] = defaultdict(list)
         origins = {draft.line for draft in kept}
         for line in self.lines:
@@ -359,7 +359,7 @@ class Conversation:
             self.caveat(f"{without} tools have no schema")
 
     def take_task(self, arguments: str = "") -> None:
-        """Open a conversation whose file does not hold the prompt, if it has no user message.
+        """Open a conversation whose file does not contain the prompt, if it has no user message.
 
         A sub-agent's task is the prompt among the arguments of the call that started it.
         """
@@ -372,8 +372,7 @@ class Conversation:
         """Put the user's first message before all others, or a note if it is not in the file."""
         if not prompt:
             self.caveat(
-                "the file does not hold the prompt; a note stands in its place as the user's "
-                "message"
+                "the file does not contain the prompt; a note replaces it as the user's message"
             )
         opening = Draft("user", [prompt or NO_PROMPT])
         self.added.add(opening)

@@ -1,4 +1,4 @@
-"""Tell copies of one session apart: agents write a session anew when it is gone on with."""
+"""Tell copies of one session apart: agents write a session again when it is continued."""
 
 import hashlib
 from array import array

@@ -111,7 +111,7 @@ def as_text(value: Any) -> str:
 
 
 def from_json(text: Any) -> Any:
-    """Return what a text with JSON holds; None if it holds none."""
+    """Return what a text with JSON contains; None if it contains none."""
     try:
         return json.loads(text)
     except (TypeError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The formats of recorded conversations, and telling them apart by what a file holds.
+"""The formats of recorded conversations, and telling them apart by what a file contains.
 
 Only the readers are loaded whose fields are among those of a file's first values.
 """

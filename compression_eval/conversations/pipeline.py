@@ -62,13 +62,13 @@ _FOLDERS = "openhands-events"
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """Everything that an import is told beside where to read and to write."""
+    """Everything that an import is told besides where to read and to write."""
 
     format: str = "auto"
     """Name of a format, or ``auto``."""
     images: Images = "describe"
     columns: Mapping[str, str] = field(default_factory=dict)
-    """For rows: the column that holds a part, by the part's name."""
+    """For rows: the column that contains a part, by the part's name."""
     cuts: Sequence[CutRule] = (CutRule("auto"),)
     scrubbing: "tuple[ScrubSettings, Pseudonyms] | None" = None
     """How conversations are scrubbed on their way; everything is then read twice."""
@@ -167,7 +167,7 @@ LeftOut = dict[Key, Shorter]
 def _learn(options: ImportOptions, keeps: bool, shard: Shard) -> Iterator[Any]:
     """Yield what the conversations of a shard teach, and copies; leave what was read for `_finish`.
 
-    Beside a corpus only digests are left, and it is read again: a store may be open to people who
+    Besides a corpus only digests are left, and it is read again: a store may be open to people who
     shall not see a session before it is scrubbed.
     """
     taught = _text_passes(options)
@@ -363,7 +363,7 @@ class Import:
 
     @property
     def made_by(self) -> dict[str, Any]:
-        """The command, and all that decides its output beside the files."""
+        """The command, and all that decides its output besides the files."""
         options = self._options
         described: dict[str, Any] = {
             "command": "import",

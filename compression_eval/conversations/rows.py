@@ -79,7 +79,7 @@ def read_rows(place: str, columns: Mapping[str, str]) -> tuple[str, Iterator[Con
     Args:
         place: ``hf:ORG/NAME[@REVISION][:CONFIG][/SPLIT]``, a Parquet file, or a file with a JSON
             object on each line.
-        columns: For parts of a conversation (`PARTS`), the columns that hold them.
+        columns: For parts of a conversation (`PARTS`), the columns that contain them.
 
     Raises:
         DataError: An unknown part is named, the dataset cannot be opened, or, while the rows are
@@ -170,7 +170,7 @@ def _items(
 
 
 def _columns_for(place: str, row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, str]:
-    """Return which column holds each part, for those that are there."""
+    """Return which column contains each part, for those that are there."""
     there = ", ".join(shorten(str(name)) for name in list(row)[:20]) or "none"
     for part, column in columns.items():
         if column not in row:
@@ -193,7 +193,7 @@ def _form_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, A
     messages, model, session = parts["messages"], parts.get("model"), parts.get("session")
     system, tools = parts.get("system"), parts.get("tools")
     if not isinstance(messages, list) or not messages:
-        return "its column for messages holds no list of messages"
+        return "its column for messages contains no list of messages"
     name = str(session) if isinstance(session, str | int) else ""
     frame = {
         "model": model if isinstance(model, str) else "",
@@ -218,7 +218,7 @@ def _form_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, A
 
 
 def _decoded(value: Any) -> Any:
-    """Return what a column holds; tables often hold lists as JSON text."""
+    """Return what a column contains; tables often contain lists as JSON text."""
     held = isinstance(value, str) and value[:64].lstrip().startswith(("[", "{"))
     found = from_json(value) if held else None
     return value if found is None else found

@@ -90,7 +90,7 @@ class Input:
     place: str
     """As it is shown and opened."""
     named: bool
-    """Whether it was named by itself; others lay in a folder that was named."""
+    """Whether it was named by itself; others was in a folder that was named."""
     remote: RemoteFile | None = None
     """A file at an address, as its store listed it."""
 
@@ -144,7 +144,7 @@ class Input:
 
 
 def find_inputs(named: Sequence[str]) -> list[Input]:
-    """Return everything that was named, in that order, folders with all that lies in them.
+    """Return everything that was named, in that order, folders with all that is in them.
 
     Raises:
         DataError: A path does not exist, nothing matches a pattern, or no file is in any of it.
@@ -179,7 +179,7 @@ def usual_places() -> list[str]:
 
 
 def _companions(name: str) -> tuple[str, ...]:
-    """Return what readers look for beside a file."""
+    """Return what readers look for next to a file."""
     if name == "api_conversation_history.json":
         return ("ui_messages.json",)
     return (f"{name}-wal",) if name.endswith((".db", ".vscdb")) else ()
@@ -228,7 +228,7 @@ class Value:
     """One JSON value of a file with a value per line, or what was wrong with the line."""
 
     place: str
-    """As ``line 12``, or ``line 12, value 2`` where several stand on one line."""
+    """As ``line 12``, or ``line 12, value 2`` where several are on one line."""
     value: Any = None
     problem: str = ""
     """Why there is no value; empty if there is one."""
@@ -261,7 +261,7 @@ class SourceFile:
         if not items or (items[0].problem and self.document is not None):
             return []
         found = [item.value for item in items if not item.problem]
-        # Behind a torn line only an object says that lines hold values: text may, by chance.
+        # Behind a torn line only an object says that lines contain values: text may, by chance.
         if items[0].problem and not (found and isinstance(found[0], dict)):
             return []
         return found
@@ -279,7 +279,7 @@ class SourceFile:
     def values(self) -> Iterator[Value]:
         """Yield every value of a file with a JSON value per line, and every line without one.
 
-        Empty lines are skipped: they hold nothing. A compressed file is decompressed.
+        Empty lines are skipped: they contain nothing. A compressed file is decompressed.
         """
         number = 0
         with self._opened() as file:
@@ -345,7 +345,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class ListedFile(SourceFile):
-    """A file that is one JSON list, read as if each of its items stood on a line."""
+    """A file that is one JSON list, read as if each of its items was on a line."""
 
     items: Sequence[Any]
     replaced: bool = False
@@ -442,7 +442,7 @@ def _recoded(path: Path, encoding: str) -> Iterator[bytes]:
 
 
 def _unpacked(path: Path) -> Iterator[bytes]:
-    """Yield what a file compressed with Zstandard holds.
+    """Yield what a file compressed with Zstandard contains.
 
     The package's own stream ends without a word where a file was cut off.
     """
@@ -471,7 +471,7 @@ def _unpacked(path: Path) -> Iterator[bytes]:
 
 
 def check_archive(path: Path) -> None:
-    """Refuse a zip archive that unpacks to far more than it holds.
+    """Refuse a zip archive that unpacks to far more than it contains.
 
     Its files are decompressed and counted: the sizes that an archive states may be wrong.
 

@@ -95,7 +95,7 @@ class Store:
                     self._root.rmdir()
 
     def held(self, places: Iterable[str]) -> set[str]:
-        """Return the paths and addresses that lie in it, or are it; links are followed."""
+        """Return the paths and addresses that are in it, or are it; links are followed."""
 
         def plain(place: str) -> str:
             protocol, _, path = place.rpartition("://")
@@ -120,7 +120,7 @@ class Store:
                 opened = (self._root / name).open("rb")
             except FileNotFoundError:
                 raise DataError(
-                    f"{self.root}: another command has ended or begun anew there meanwhile; "
+                    f"{self.root}: another command has ended or begun there meanwhile; "
                     "give this one again"
                 ) from None
             with opened, zstandard.open(opened, "rb") as unpacked:

@@ -34,7 +34,7 @@ Stage = Literal[
 
 ``not_in_history``: the bank is wrong. In the state: ``used`` in the answer, ``verbatim`` (used, but
 in the state only because its messages were kept as they were), ``unused`` by the answer,
-``survived`` (there is no answer). Not in the state, and the first of these that holds:
+``survived`` (there is no answer). Not in the state, and the first of these that contains:
 ``answered_not_found`` (in the answer all the same), ``never_fed`` to the summarising model,
 ``superseded`` (an earlier value is in the state instead), ``distorted`` (its name stands
 there with another value), ``dropped`` by the summarising model, ``lost`` (no summarising model was
@@ -46,10 +46,10 @@ What a reader can only derive counts as in the state.
 
 
 StateWord = Literal["stated", "derivable", "absent"]
-"""Whether a state holds a fact, according to a reader."""
+"""Whether a state contains a fact, according to a reader."""
 
 AnswerWord = Literal["stated", "contradicted", "missing"]
-"""Whether an answer gives a fact, or a wrong value, as what holds, according to its grader."""
+"""Whether an answer gives a fact, or a wrong value, as true now, according to its grader."""
 
 AGE_GROUPS = ("first quarter", "second quarter", "third quarter", "last quarter", "unknown")
 """Parts of the history, the oldest first."""
@@ -120,7 +120,7 @@ class FactFinding:
 
     @property
     def in_state_read(self) -> bool | None:
-        """Whether the reader says that the state holds it; None if it does not say."""
+        """Whether the reader says that the state contains it; None if it does not say."""
         word = self.read.word if self.read else None
         return None if word is None else word != "absent"
 
@@ -171,14 +171,14 @@ class FactFinding:
 
     @property
     def regions(self) -> Sequence[Region]:
-        """The parts of the state that hold it: by look-up, else where the reader's quotes stand."""
+        """The parts of the state that contain it: by look-up, else by the reader's quotes."""
         if self.record is not None and self.record.regions:
             return self.record.regions
         return self.read.regions if self.read else ()
 
     @property
     def region(self) -> str:
-        """`regions` joined by ``+``; empty if no region holds it."""
+        """`regions` joined by ``+``; empty if no region contains it."""
         return "+".join(self.regions)
 
     @property
@@ -189,14 +189,14 @@ class FactFinding:
         return [*self.record.superseded_in_state, *self.record.variants_in_state]
 
     def age(self, cut: int) -> Age | None:
-        """Return the fact's age at a cut; None if no message is known to hold it."""
+        """Return the fact's age at a cut; None if no message is known to contain it."""
         if self.record is None or not self.record.evidence or cut < 1:
             return None
         messages = cut - min(self.record.evidence)
         return Age(messages, messages / cut)
 
     def row(self, cut: int) -> dict[str, Any]:
-        """Return the finding as a score's metadata holds it, in plain values.
+        """Return the finding as a score's metadata contains it, in plain values.
 
         Args:
             cut: Where the history ended.

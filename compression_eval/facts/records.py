@@ -25,7 +25,7 @@ class FactRecord(BaseModel):
     probe_id: str
     fact: str
     evidence: list[int] = Field(default_factory=list)
-    """Indices of the messages that hold the fact in the original history."""
+    """Indices of the messages that contain the fact in the original history."""
     in_history: bool
     fed: bool | None = None
     """Whether it reached a summarising model; None if no model call was seen."""

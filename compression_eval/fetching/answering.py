@@ -68,7 +68,7 @@ class Fetching:
     sources: Sources
     limits: FetchLimits
     in_state: frozenset[int] = frozenset()
-    """Numbers of the messages that the state holds as they were."""
+    """Numbers of the messages that the state contains as they were."""
     calls: Counter[str] = field(default_factory=Counter)
     failed_calls: int = 0
     tokens: int = 0
@@ -163,7 +163,7 @@ def read_message(fetching: Fetching) -> Tool:
 
 @tool
 def read_file(fetching: Fetching) -> Tool:
-    """Return the tool that shows a file as it stood at the cut."""
+    """Return the tool that shows a file as it was at the cut."""
 
     async def execute(path: str, offset: int = 0) -> str:
         fetching.begin("read_file")
@@ -183,7 +183,7 @@ def read_file(fetching: Fetching) -> Tool:
 
 @tool
 def list_files(fetching: Fetching) -> Tool:
-    """Return the tool that lists the files as they stood at the cut."""
+    """Return the tool that lists the files as they was at the cut."""
 
     async def execute(folder: str = "") -> str:
         fetching.begin("list_files")
@@ -258,7 +258,7 @@ async def answer_with_tools(
     sources: Callable[[], Awaitable[Sources]],
     limits: FetchLimits,
 ) -> RefetchRecord:
-    """Ask a probe about a state anew, with tools; whatever fails is recorded.
+    """Ask a probe about a state again, with tools; whatever fails is recorded.
 
     The model is not shown its answer from the state alone, so that this is what an agent with tools
     would do, at its full price.
@@ -273,7 +273,7 @@ async def answer_with_tools(
     """
     try:
         given = await sources()
-    except Exception as error:  # the fixture may have to be read anew
+    except Exception as error:  # the fixture may have to be read again
         return RefetchRecord(answer=_failed(model, error))
     # A strategy that shortens a message may leave it its id.
     kept = {(message_index(message.id), message_text(message)) for message in state}

@@ -1,4 +1,4 @@
-"""What can be fetched again: the messages before a cut, and the files as they stood there.
+"""What can be fetched again: the messages before a cut, and the files as they was there.
 
 Both are made of what lies before the cut and nothing else. Files are a mapping from path to text: a
 path from a model is only looked up in it, so none of its forms can reach the file system.

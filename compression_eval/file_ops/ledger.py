@@ -39,7 +39,7 @@ _MAX_NAMES = 6
 _MAX_WORK = 1_000_000
 """What one call may take; see `Ledger.may_take`."""
 _STEP = 1_000
-"""What each step takes beside its size."""
+"""What each step takes next to its size."""
 _DEVICES = ("/dev/", "/proc/")
 _LISTED = re.compile(r"(?:^|\s)((?:\.{0,2}/)?[^\s/:'\"`,;()<>|*]+(?:/[^\s/:'\"`,;()<>|*]+)+)$")
 _DEFINED = re.compile(
@@ -210,7 +210,7 @@ class Ledger:
 
         Args:
             path: The file.
-            text: The new text, if the call holds it.
+            text: The new text, if the call contains it.
             created: Whether the file is new; None to decide by what is known of it.
         """
         is_new = not self.exists(path) if created is None else created

@@ -28,7 +28,7 @@ class _FilePatch:
 
 
 def is_envelope(text: str) -> bool:
-    """Return whether a text holds a patch in the ``apply_patch`` form."""
+    """Return whether a text contains a patch in the ``apply_patch`` form."""
     return "*** Begin Patch" in text or bool(re.search(r"(?m)^\*\*\* \w+ File: ", text))
 
 

@@ -109,7 +109,7 @@ class ShellReader:
         self._errors = [(name, line[:_MAX_ERROR_LINE]) for name, line in lines]
         self._shell_errors = _SHELL_ERROR.findall(output)[:_MAX_ERRORS]
         self._fixed = False
-        """Whether the folder does not depend on where the shell stood before; see `RanCommand`."""
+        """Whether the folder does not depend on where the shell was before; see `RanCommand`."""
         self._functions: set[str] = set()
         """Functions that the script defines; their effects are read at the definition."""
         self._progress = _Progress(0, 0, strict=False)

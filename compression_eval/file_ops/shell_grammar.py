@@ -39,7 +39,7 @@ _MAX_WORD = 100_000
 _WRITING = (">", ">>", ">|", "&>", "&>>")
 _UNKNOWN = (*SUBSTITUTIONS, "arithmetic_expansion", "brace_expression")
 _HERE = "/dev/here/"
-"""Prefix of the invented file names that hold the texts of here-documents."""
+"""Prefix of the invented file names that contain the texts of here-documents."""
 _HEREDOC = re.compile(r"(?<!<)<<(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?(\w[\w.-]*))")
 _HERE_STRING = re.compile(r"(?<!<)<<<(?!<)[ \t]*")
 _TIMED = re.compile(r"\btime[ \t]+(?=[({])")
@@ -147,7 +147,7 @@ def _language() -> "Language":
 def _heredocs_as_files(script: str) -> str:
     """Replace a script's here-documents by input files whose names are their texts.
 
-    The grammar parses here-documents only if their line holds little else.
+    The grammar parses here-documents only if their line contains little else.
     """
     lines = script.split("\n")
     last = {line: number for number, line in enumerate(lines)}

@@ -82,7 +82,7 @@ async def ask(
         model: The model to ask.
         request: The messages; a correction comes after them.
         role: What the model does, for the log.
-        schema: For providers that can hold a model to one.
+        schema: For providers that can force a model to keep to one.
         prefix_key: Equal for requests with a shared prefix; see `sharing.prefix_first`.
         take: Keeps what a reply says, given without its thinking, and returns what is still wrong
             with it, or None; raises `ReplyError` if nothing of it can be used.

@@ -220,8 +220,8 @@ def _form(criterion: Criterion, answer: str, probe: Probe) -> float:
 def abstained(answer: str, probe: Probe, abstention: Abstention) -> bool:
     """Return whether an answer is empty or says that it does not know.
 
-    An answer that holds an expected fact, that goes on at length, or that says anything beside
-    not knowing has not abstained, whatever it says it is unsure about.
+    An answer that contains an expected fact, that continues at length, or that says anything next
+    to not knowing has not abstained, whatever it says it is unsure about.
 
     Args:
         answer: What the model said.

@@ -31,10 +31,10 @@ CLUSTER = "cluster"
 over a single fixture the probe: an error over one cluster would be 0 and read as certainty."""
 
 VERDICT = "qualified"
-"""Key of the sample's metadata that holds the verdict on its probe."""
+"""Key of the sample's metadata that contains the verdict on its probe."""
 
 REGION = "region"
-"""Key that holds whether the kept tail alone answers it."""
+"""Key that contains whether the kept tail alone answers it."""
 
 NO_VERDICT: Verdict = "unknown"
 

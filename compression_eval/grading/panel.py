@@ -216,7 +216,7 @@ async def grade(request: GradingRequest, model: Model, answer_model: str) -> Gra
         take=take,
         correction=correction,
     )
-    # Headers may hold credentials, and a log is shown to others.
+    # Headers may contain credentials, and a log is shown to others.
     parameters = model.config.model_dump(mode="json", exclude_none=True, exclude={"extra_headers"})
     partial = str(model) == answer_model and not embedded
     grading = Grading(str(model), partial, asked.calls, parameters)

@@ -53,7 +53,7 @@ def refetch(
     no grader could judge.
 
     Args:
-        criteria: See `GradingSettings`; likewise the following two.
+        criteria: See `GradingSettings`; the same the following two.
         grader_context: What of the state graders are shown.
         language: Of the rubric.
     """

@@ -2,8 +2,8 @@
 
 It must be complete: each requested criterion exactly once and no other, every score a number from
 0 to 5 or null; and each expected fact and wrong value exactly once. Totals that a grader computes
-are ignored. A reply may hold several gradings if they agree. One that the graded answer holds is
-not the grader's own, and does not count.
+are ignored. A reply may contain several gradings if they agree. One that the graded answer contains
+is not the grader's own, and does not count.
 """
 
 import json
@@ -65,7 +65,7 @@ class Reply:
 
 @cache
 def response_schema() -> ResponseSchema:
-    """Return the schema for providers that can hold a model to one.
+    """Return the schema for providers that can force a model to keep to one.
 
     It is the same for every probe, because a schema that changes would spoil prompt caches.
     """
@@ -103,7 +103,7 @@ def read_reply(
         requested: Ids of the criteria that had to be graded.
         facts: Ids of the facts and wrong values that a word was asked for.
         applicable: Ids of criteria that cannot be without a score.
-        answer: The graded answer: a grading that it holds is not the grader's.
+        answer: The graded answer: a grading that it contains is not the grader's.
 
     Raises:
         ReplyError: The criteria cannot be used, or it is not certain that they are the grader's.

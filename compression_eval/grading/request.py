@@ -119,7 +119,8 @@ def grading_request(
         "rubric_criteria": [criterion.id for criterion in criteria],
         "model_response": answer,
     }
-    # How to grade a question of a rarer kind is said beside the JSON, in which nothing is followed.
+    # How to grade a question of a rarer kind is said next to the JSON, in which nothing is
+    # followed.
     notes = [rubric.grader.unanswerable] if probe.unanswerable else []
     if probe.rubric or not (probe.expected_facts or probe.unanswerable):
         notes.append(rubric.grader.free_text)

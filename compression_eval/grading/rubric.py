@@ -1,6 +1,6 @@
 """The rubric: criteria in six dimensions, in the languages of the conversations.
 
-Its words and weights are data beside this module. A score is computed in two steps, and only here.
+Its words and weights are data next to this module. A score is computed in two steps, and only here.
 A dimension is the weighted mean of those of its criteria that were graded. Knowledge is the
 unweighted mean of the dimensions that have a value, without instruction following, which says
 nothing about what is still known; the overall score is the same with it. What was not graded is

@@ -1,7 +1,7 @@
 """The scorers: what compression did, which facts came through, and what the answer is worth.
 
-They read only what the log holds, so a log can be scored again. What failed is never a low score:
-it is unscored with a reason, and values that cannot be known are NaN.
+They read only what the log contains, so a log can be scored again. What failed is never a low
+score: it is unscored with a reason, and values that cannot be known are NaN.
 """
 
 import math
@@ -154,10 +154,10 @@ def fact_retention(state_facts: StateFacts | None = None) -> Scorer:
     """Say which expected facts the state and the answer hold.
 
     ``fact_recall`` is the share of the probe's facts that the answer states, by the grader's word,
-    ``fact_survival`` the share that the state holds, stated or derivable, by a reader's word (both
-    0 to 1). ``fact_violations`` is the number of superseded or forbidden values that the answer
-    gives as current, by the grader's word. ``fact_agreement`` is the share of the facts of which
-    reader and look-up say the same about the state.
+    ``fact_survival`` the share that the state contains, stated or derivable, by a reader's word
+    (both 0 to 1). ``fact_violations`` is the number of superseded or forbidden values that the
+    answer gives as current, by the grader's word. ``fact_agreement`` is the share of the facts of
+    which reader and look-up say the same about the state.
 
     Where the grader is no language model, recall and survival are the look-up's, and the other two
     are NaN; ``recall_by`` and ``survival_by`` in the metadata say whose word counts. NaN is also
@@ -361,7 +361,7 @@ def six_dimensions(
     with a reason; none of them is ever a low score. Values that were not graded are NaN.
 
     Args:
-        criteria: See `GradingSettings`; likewise the following two.
+        criteria: See `GradingSettings`; the same the following two.
         grader_context: What of the state graders are shown.
         language: Of the rubric.
 
@@ -383,7 +383,7 @@ async def grade_answer(
     """Have a panel of graders judge an answer.
 
     Args:
-        sample: The answer with its state and probe, as a log holds it.
+        sample: The answer with its state and probe, as a log contains it.
         settings: How they grade.
         warned: As of `warn_of`; without it nobody is warned.
 

@@ -1,4 +1,4 @@
-"""The state reader: a language model says which facts a state holds, and where.
+"""The state reader: a language model says which facts a state contains, and where.
 
 One call per state to the first model of the role ``grader`` asks about all expected facts of all
 probes at that state: ``stated``, ``derivable`` or ``absent``, with supporting quotes. A word counts
@@ -118,7 +118,7 @@ class SharedReadings:
 
 
 async def read_state(model: Model, about: StateQuestion) -> StateReading:
-    """Ask a model which facts a state holds.
+    """Ask a model which facts a state contains.
 
     A word whose quotes are not in the state is asked for once more, and then counts as unknown.
     """
@@ -271,7 +271,7 @@ def _entries(text: str) -> dict[str, list[dict[str, Any]]]:
     """Return the entries of a reply by fact id.
 
     Raises:
-        ReplyError: It holds no object with entries, or several that differ.
+        ReplyError: It contains no object with entries, or several that differ.
     """
     if not text.strip():
         raise ReplyError("empty")
@@ -318,7 +318,7 @@ def _plain(text: str) -> str:
     """Return a text without what copying may change.
 
     That is white space, and the escapes of the JSON in which the reader sees the state, or in which
-    the state holds tool calls.
+    the state contains tool calls.
     """
 
     def unescaped(match: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
 """The figures of a post-mortem as plain data: for JSON, which its schema describes, and as a frame.
 
-The models are what `figures.json` holds; the schema and the columns of the frame come from them.
+The models are what `figures.json` contains; the schema and the columns of the frame come from them.
 """
 
 import math

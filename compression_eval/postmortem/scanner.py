@@ -13,7 +13,7 @@ from compression_eval.postmortem.sessions import SessionRow, Told, sample_rows
 
 @scanner(messages="all", events=["model", "tool", "compaction", "span_begin", "span_end"])
 def fetched_again() -> Scanner[Transcript]:
-    """Say what an agent fetched again after each of its compactions, beside its usual.
+    """Say what an agent fetched again after each of its compactions, next to its usual.
 
     There is one result for each compaction of the agent and of its sub-agents, none for a
     transcript without any. The value is the tokens of results in the ten calls after it that the

@@ -1,9 +1,9 @@
 """What the agent fetched in a few calls that its session already held, after compactions and else.
 
 1. `Session` numbers the calls of a conversation and notes at which call each line of a result, or
-   of a text that the agent wrote, first stood in it; per file it notes the lines that were shown or
+   of a text that the agent wrote, first was in it; per file it notes the lines that were shown or
    written, and which edits were new.
-2. A window is ten calls. `Session.compactions` measures the one after each compaction, and beside
+2. A window is ten calls. `Session.compactions` measures the one after each compaction, and next to
    it control windows of the same stretches of the session, away from every compaction.
 
 What lines are compared by is their text without line numbers and outer space. Tokens are characters

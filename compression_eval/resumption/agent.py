@@ -56,7 +56,7 @@ NO_MODEL = (
 
 @dataclass(frozen=True)
 class Resumption:
-    """One task with the compression that it goes on from."""
+    """One task with the compression that it continues from."""
 
     plan: ProbePlan
     task: Continuation
@@ -83,16 +83,16 @@ def resumption_solver(
     in_run: float | None,
     version: str,
 ) -> Solver:
-    """Return the solver that compresses once per state and has the agent go on from it.
+    """Return the solver that compresses once per state and has the agent continue from it.
 
     Args:
         resumptions: What to do for each sample, by its id.
-        compressor: Name of the strategy; it stands in the log.
-        compressor_args: Its effective arguments; they stand in the log.
+        compressor: Name of the strategy; it is in the log.
+        compressor_args: Its effective arguments; they are in the log.
         cycles: How many compressions each state has been through.
         sandbox_kind: Which tools fit the sandbox.
         in_run: The threshold at which the agent compresses on the way; None for never.
-        version: The task's version; states of another one are not gone on with.
+        version: The task's version; states of another one are not continued.
     """
     shared, codebases = SharedStates(), _Codebases()
 

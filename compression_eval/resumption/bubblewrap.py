@@ -32,7 +32,7 @@ FOLDER = WORKSPACE
 """The working folder, as commands in the sandbox name it."""
 
 _PARTS = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "pyvenv.cfg")
-"""What programs need of a folder such as ``/usr``; other things beside them may be private."""
+"""What programs need of a folder such as ``/usr``; other things next to them may be private."""
 _ETC = ("alternatives", "group", "hosts", "ld.so.cache", "localtime", "nsswitch.conf", "passwd")
 _PYTHON = (sys.prefix, sys.base_prefix)
 _STARTED = b"."
@@ -78,7 +78,7 @@ def _command(root: Path, command: list[str], cwd: str, env: dict[str, str]) -> l
     inside = {**ENVIRONMENT, "HOME": "/home/agent", "PATH": ":".join([*searched, "/bin"]), **env}
     options = [
         # As root without CAP_SYS_ADMIN, --unshare-all alone would not make a user namespace; with
-        # capabilities in that one, what is read-only could be mounted anew.
+        # capabilities in that one, what is read-only could be mounted again.
         *("--unshare-all", "--unshare-user", "--cap-drop", "ALL"),
         *("--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"),
         *("--bind", str(root / "tmp"), "/tmp", "--bind", str(root / "home"), "/home/agent"),  # noqa: S108
@@ -95,7 +95,7 @@ def _command(root: Path, command: list[str], cwd: str, env: dict[str, str]) -> l
             options += ["--symlink", str(top.readlink()), str(top)]
         elif top.is_dir():
             options += ["--ro-bind", str(top), str(top)]
-    for hidden in (Path(__file__).parent.parent, data_folder()):  # they hold the solutions
+    for hidden in (Path(__file__).parent.parent, data_folder()):  # they contain the solutions
         if any(hidden.is_relative_to(path) for path in shown):
             options += ["--tmpfs", str(hidden)]
     options += ["--bind", str(root / "project"), FOLDER, "--remount-ro", "/", "--chdir", cwd]

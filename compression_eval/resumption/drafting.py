@@ -1,6 +1,6 @@
-"""``compression-eval continuations draft``: tasks begun from what a session went on with.
+"""``compression-eval continuations draft``: tasks begun from what a session continued with.
 
-Whatever a conversation holds is data here: it becomes YAML strings, and no command of it is run;
+Whatever a conversation contains is data here: it becomes YAML strings, and no command of it is run;
 only a recording's script is carried out again, as wherever a recording is used. No task is taken
 from a draft before a person has finished it; see `load_continuations`.
 """

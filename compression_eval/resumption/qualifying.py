@@ -3,7 +3,7 @@
 A task tells something about compression if agents with the whole history keep all its constraints,
 and agents with nothing but the message and the code base break some. Both are ordinary runs of the
 task `resumption`, with the strategies ``full`` and ``none``; their logs are read here, and the
-verdict is written beside the tasks.
+verdict is written next to the tasks.
 """
 
 from collections import defaultdict

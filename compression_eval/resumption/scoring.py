@@ -47,7 +47,7 @@ class CheckResult(BaseModel):
     probe: str = ""
     """Of a constraint, and so the following: the id of the probe that asks for it."""
     asked: list[str] = Field(default_factory=list)
-    """Words any of which a question about it holds."""
+    """Words any of which a question about it contains."""
     in_state: bool | None = None
     """Whether the state held it, as far as looking its words up tells."""
 
@@ -141,8 +141,8 @@ def _done_again(
 ) -> tuple[list[str], list[str]]:
     """Return the files that the agent read and the commands that it ran although the history had.
 
-    Each stands there once: a file if the agent had not changed it before, a command if it had not
-    changed anything. A here-document stands as the name of a file that holds it.
+    Each is there once: a file if the agent had not changed it before, a command if it had not
+    changed anything. A here-document stands as the name of a file that contains it.
 
     Args:
         messages: The agent's part of the conversation.

@@ -105,7 +105,7 @@ def resumption(
     Args:
         fixtures: As for the task ``compression``; those without continuation tasks are skipped.
         continuations: A file of tasks, or a folder with ``NAME.yaml``; by default
-            ``../continuations/`` beside the fixture's folder.
+            ``../continuations/`` next to the fixture's folder.
         shard: As for the task ``compression``, and so the following down to ``max_failed``.
         compressor: Name of the strategy.
         compressor_args: Its arguments, budgets among them.
@@ -233,7 +233,7 @@ class _Found:
     resumptions: dict[str, Resumption] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     parts: dict[str, str] = field(default_factory=dict)
-    """Digests of everything that decides the results beside the arguments."""
+    """Digests of everything that decides the results next to the arguments."""
 
 
 def _found(ready: CheckedArguments, given: Path | None) -> _Found:

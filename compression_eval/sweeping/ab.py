@@ -133,7 +133,7 @@ def ab_command(
         success, logs = run_sweep(plan, folder, known)
         refuse_unfinished(folder, success, logs)
     except KeyboardInterrupt:
-        raise StoppedError(f"Stopped. The same command goes on in {folder}.") from None
+        raise StoppedError(f"Stopped. The same command continues in {folder}.") from None
     done = [each for each in arm_results(plan, logs) if not each.arm.control]
     for line in failure_lines(done):
         click.echo(line, err=True)

@@ -116,7 +116,7 @@ def sweep_command(
     try:
         conclude(plan, folder, *run(plan, folder, known, **of_run))
     except KeyboardInterrupt:
-        raise StoppedError(f"Stopped. The same command goes on in {folder}.") from None
+        raise StoppedError(f"Stopped. The same command continues in {folder}.") from None
 
 
 def _folder(log_dir: str, *, fresh: bool, anywhere: bool) -> Path:

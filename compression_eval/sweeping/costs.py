@@ -97,7 +97,7 @@ class ArmCosts:
     roles: dict[CostRole, Tokens] = field(default_factory=dict)
     states: int = 0
     history_tokens: float = 0.0
-    """Mean over fixtures and cuts; likewise the following."""
+    """Mean over fixtures and cuts; the same the following."""
     state_tokens: float = 0.0
     failing: Counter[str] = field(default_factory=Counter)
     """Compressions known to fail, by reason; they are neither answered nor graded."""

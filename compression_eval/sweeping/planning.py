@@ -1,4 +1,4 @@
-"""What a sweep runs, every arm with every model, and what of it a folder holds already.
+"""What a sweep runs, every arm with every model, and what of it a folder contains already.
 
 `sweep_plan` makes the plan from the settings, and `SweepPlan.tasks` the tasks for Inspect. The logs
 of a folder say what they were made from: the arm and its arguments, models, roles and options, and
@@ -234,7 +234,7 @@ def log_folder(text: str) -> Path:
 
 
 def fresh_folder(folder: Path) -> Path:
-    """Return a folder beside one that does not exist yet: ``NAME-2`` and so on."""
+    """Return a folder next to one that does not exist yet: ``NAME-2`` and so on."""
     number = 2
     while (candidate := folder.with_name(f"{folder.name}-{number}")).exists():
         number += 1

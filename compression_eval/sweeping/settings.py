@@ -314,7 +314,7 @@ def price_of(model: str, prices: Mapping[str, ModelCost]) -> ModelCost | None:
 
 
 def register_prices(prices: Mapping[str, ModelCost]) -> None:
-    """Register the prices with Inspect, so that logs hold the cost of each call.
+    """Register the prices with Inspect, so that logs contain the cost of each call.
 
     Its own ``model_cost_config`` refuses models that it does not know.
     """

@@ -88,8 +88,8 @@ def normalise(text: str) -> str:
     Unicode is brought to NFKC and case is folded; quotes, dashes, arrows and ellipses are unified;
     emphasis, backticks, list marks and list punctuation go; thousands separators go, units are set
     apart from numbers and times from dates; names before ``:`` or ``=``, and numbers after, lose
-    their quotes; white space is collapsed, and goes altogether beside Chinese and Japanese
-    characters and beside brackets, colons and equals signs.
+    their quotes; white space is collapsed, and goes altogether next to Chinese and Japanese
+    characters and next to brackets, colons and equals signs.
     """
     return _kept(text) if len(text) <= _MAX_KEPT else _normalised(text)
 
@@ -116,7 +116,7 @@ _kept = functools.lru_cache(maxsize=8192)(_normalised)
 
 
 def _separator(match: re.Match[str]) -> str:
-    """Return a space for list punctuation, or a comma where a space would vanish beside CJK."""
+    """Return a space for list punctuation, or a comma where a space would vanish next to CJK."""
     start, end = match.span()
     around = match.string[max(start - 1, 0) : start] + match.string[end : end + 1]
     return "," if _UNSPACED_SCRIPT.search(around) else " "

@@ -36,7 +36,7 @@ def pasted(text: str, limit: int = 600) -> str:
 
     There it also mentions nobody, refers to no issue and links nothing.
     """
-    # Before the entities, which hold "#" themselves.
+    # Before the entities, which contain "#" themselves.
     short = text if len(text) <= limit else text[: limit - 1] + "…"
     harmless = escaped(_CALLS.sub("\\g<0>\u200b", short), 2 * limit)
     return _EMPHASIS.sub("&#95;", harmless)

@@ -29,7 +29,7 @@ def printable(text: str, longest: int = MAX_CELL) -> str:
 
 
 def clean(text: object, longest: int) -> str:
-    """Return a text as HTML and XML can hold it: half and control characters replaced.
+    """Return a text as HTML and XML can contain it: half and control characters replaced.
 
     Args:
         text: Any text; None is empty.

@@ -1,6 +1,6 @@
 """One model of a table and a page, and its forms: plain text for a terminal, Markdown, HTML.
 
-The cells hold untrusted text. Each form takes away what power it could have there: over a
+The cells contain untrusted text. Each form takes away what power it could have there: over a
 terminal's cursor, over a forge that makes mentions of it, over the page (the report's template
 escapes).
 """
@@ -34,14 +34,14 @@ class Cell:
 
     text: str
     note: str = ""
-    """Smaller text beside it."""
+    """Smaller text next to it."""
     below: str = ""
     """Smaller text under it: intervals, one per line, or an arm's settings."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Heads and rows; columns hold right-aligned numbers unless they are marked as text."""
+    """Heads and rows; columns contain right-aligned numbers unless they are marked as text."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str | Cell]]

@@ -7,7 +7,7 @@ those that stand apart in the middle of a line are mentions: an answer may be ab
 So is an opening mark that nothing closes, unless it is one that prompts' templates and special
 tokens make, and is not the first word of a sentence after something was said.
 
-The time taken grows with the length of the text, whatever it holds.
+The time taken grows with the length of the text, whatever it contains.
 """
 
 import json
@@ -194,7 +194,7 @@ class _Code:
         self.restart(0)
 
     def restart(self, place: int) -> None:
-        """Read the text anew from a place on, as if nothing were before it."""
+        """Read the text again from a place on, as if nothing were before it."""
         self._next = bisect_left(self._parts, (place, 0))
         self._starts: list[int] = []
         self._ends: list[int] = []

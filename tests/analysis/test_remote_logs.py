@@ -26,7 +26,7 @@ def bucket() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory, bucket: str) -> Path:
-    """A folder with the logs of two arms, which lie in the bucket too."""
+    """A folder with the logs of two arms, which are in the bucket too."""
     folder = tmp_path_factory.mktemp("here")
     fixture = small.write(folder / "data")
     for arm, given in (("tail", TAIL), ("none", {"compressor": "none"})):

@@ -32,7 +32,7 @@ def data(*logs: object, to: Path) -> dict[str, Any]:
 
 
 def conversation() -> dict[str, Any]:
-    """Return the small conversation after some talk that no tail holds."""
+    """Return the small conversation after some talk that no tail contains."""
     found = small.conversation()
     talk = [("user", "Good morning. " * 40), ("assistant", "Good morning. " * 40)]
     found["messages"][1:1] = [{"role": role, "content": text} for role, text in talk]
@@ -40,7 +40,7 @@ def conversation() -> dict[str, Any]:
 
 
 def bank() -> dict[str, Any]:
-    """Return the small bank with a probe of two facts, and one of what no tail holds."""
+    """Return the small bank with a probe of two facts, and one of what no tail contains."""
     found = small.bank()
     for probe in found["probes"]:
         probe["expected_facts"] = [{"fact": each["fact"]} for each in probe["expected_facts"]]
@@ -72,7 +72,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def by_hand(logs: Path) -> tuple[dict[str, list[float]], dict[str, float]]:
-    """Return what each state's answers hold by probe, and what the full history's do."""
+    """Return what each state's answers contain by probe, and what the full history's do."""
     shares: dict[str, list[float]] = defaultdict(list)
     full = {}
     for info in list_eval_logs(str(logs)):

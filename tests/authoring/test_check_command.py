@@ -41,7 +41,7 @@ def check(*arguments: object) -> Result:
 
 
 def messages(**said: str) -> list[Json]:
-    """Return a session whose facts lie in its first, second and last third, before the tail."""
+    """Return a session whose facts are in its first, second and last third, before the tail."""
     return [
         system("You are a coding agent. The house style is four spaces."),
         user(said.get("early", "The login answers E4401. Please fix it in auth/session.py.")),
@@ -104,12 +104,12 @@ def test_a_sound_bank_has_only_what_it_lacks_said(tmp_path: Path) -> None:
         (
             probe("x", "continuation", "What is still to do?", "docs/retry.md"),
             "(",
-            "every fact also stands in the kept tail (messages 8 to 8)",
+            "every fact is also in the kept tail (messages 8 to 8)",
         ),
         (
             probe("x", "recall", "How far to indent?", "four spaces"),
             "(",
-            "the system prompt alone holds every fact",
+            "the system prompt alone contains every fact",
         ),
         (
             probe("x", "artifact", "Which file?", "auth/session.py", "session.py"),
@@ -146,7 +146,7 @@ def test_the_shipped_banks_are_without_errors() -> None:
     done = check()
     assert done.exit_code == 0, done.stdout
     found = [line for line in done.stdout.splitlines() if line.startswith("warning")]
-    kept = [line for line in found if "every fact also stands in the kept tail" in line]
+    kept = [line for line in found if "every fact is also in the kept tail" in line]
     assert len(kept) <= 6, kept
     # Two that a language model answers in words that the look-up does not follow.
     names = ("decision-calls-ceiling", "decision-wet-detection")

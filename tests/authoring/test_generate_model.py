@@ -217,7 +217,7 @@ BAD = {
     "leaking": (candidate("Is FER-512 the ticket?", fact("FER-512", 1)), "gives away 'FER-512'"),
     "ungrounded": (
         candidate("Which ticket?", fact("FER-513", 1)),
-        "'FER-513' is not in its evidence messages [1]; it is nowhere before the cut",
+        "'FER-513' is not in its evidence messages [1]; it is not said before the cut",
     ),
     "kept": (candidate("What did they say?", fact("Good so far", 20)), "kept verbatim"),
     "for no need": (
@@ -401,7 +401,7 @@ def test_a_long_history_is_asked_about_in_parts(fixture: Path, script: Script) -
     assert len(parts) > 1
     assert sorted(index for part in parts for index in part) == list(range(1, 20))
     # What the user wrote later is shown with every part, and the kept tail: they say how things
-    # stand in the end.
+    # are in the end.
     assert all(shown(call, "after")[-2:] == [20, 21] for call in script.calls)
 
 

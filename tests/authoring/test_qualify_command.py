@@ -21,7 +21,7 @@ from tests.e2e.scripted import ANSWERS, GRADES, Call, Script
 pytestmark = pytest.mark.slow
 
 TAIL = 20
-"""Tokens of which only the last message of the small conversation is kept."""
+"""Tokens only the last message of the small conversation is kept."""
 
 KNOWN = {
     "Which error code stood in the log?": "E4401",

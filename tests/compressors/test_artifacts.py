@@ -1,4 +1,4 @@
-"""The wrapper that keeps an index of files beside any strategy's summary."""
+"""The wrapper that keeps an index of files next to any strategy's summary."""
 
 import json
 from typing import Any

@@ -70,7 +70,7 @@ def test_the_budget_is_filled_from_the_newest_and_the_last_one_is_shortened() ->
 
 
 def narrow(limit: int) -> tuple[Model, list[int]]:
-    """A model whose window holds so many messages; the list collects the lengths asked."""
+    """A model whose window contains so many messages; the list collects the lengths asked."""
     lengths: list[int] = []
 
     def output(messages: list[object], *_: object) -> ModelOutput:

@@ -197,8 +197,11 @@ def test_of_compactions_at_one_cut_the_last_with_a_state_is_kept(
 ) -> None:
     history = [Draft("user", ["go"]), Draft("assistant", ["done"])]
     conversation = Conversation("agent", drafts=history)
-    for summary in kinds:
+    for number, summary in enumerate(kinds):
         left = [Draft("user", [summary])] if summary else None
-        conversation.compactions.append(Compaction(history[-1], summary=summary, state=left))
+        conversation.compactions.append(
+            Compaction(history[-1], summary=summary, state=left, tokens_before=9_000 - number)
+        )
     (compaction,) = build(conversation).fixture.recorded_compactions
     assert (compaction.cut, compaction.summary) == (2, kept)
+    assert compaction.tokens_before == 9_000, "the size before the first of them"

@@ -96,13 +96,13 @@ def test_what_an_import_wrote_is_not_read_by_the_next(out: str) -> None:
     again = run(".", "--out", out, "--force", "--explain=../explained.jsonl")
     assert again.exit_code == 0, again.output
     assert first.stdout.replace("\n\n1 fixture", "\n\nSkipped (1):\n\n1 fixture") == "".join(
-        line for line in again.stdout.splitlines(True) if ": it lies in --out" not in line
+        line for line in again.stdout.splitlines(True) if ": it is in --out" not in line
     )
     told = Path("../explained.jsonl").read_text()
     (left,) = (each for each in map(json.loads, told.splitlines()) if not each["fixture"])
     assert Path(left["file"]).is_relative_to(out)
-    assert left["reason"] == "it lies in --out"
-    assert "it lies in --out" not in run(out, "--out", out, "--force").stdout, "it is named"
+    assert left["reason"] == "it is in --out"
+    assert "it is in --out" not in run(out, "--out", out, "--force").stdout, "it is named"
 
 
 def test_a_file_that_was_named_and_failed_fails_the_command_but_not_the_others() -> None:

@@ -27,7 +27,7 @@ FILES = {
     "c": ['"assignee": "qvist7"', "x" * 5000],
     "d": ["ls /home/mmuster/api", "uid=501(mmuster)", "by @qvist7"],
 }
-"""What users say: the names are given away in the last files, and stand in the first."""
+"""What users say: the names are given away in the last files, and are in the first."""
 
 TOOK_OVER = "print('not ours'); raise SystemExit(9)\n"
 
@@ -54,7 +54,7 @@ def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 class OddError(Exception):
-    """Cannot be made anew of what pickle keeps of it."""
+    """Cannot be made again of what pickle keeps of it."""
 
     def __init__(self, first: str, second: str) -> None:
         super().__init__(f"{first} {second}")

@@ -1,4 +1,4 @@
-"""Rows of datasets: which columns hold what, which form the messages have, what is no row."""
+"""Rows of datasets: which columns contain what, which form the messages have, what is no row."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -83,7 +83,7 @@ def test_every_form_of_messages_says_the_same(
     tmp_path: Path, messages: list[dict[str, Any]], write: Any, as_text: bool
 ) -> None:
     if messages is ANTHROPIC and write is parquet and not as_text:
-        # Arrow cannot hold contents that are texts here and lists there.
+        # Arrow cannot contain contents that are texts here and lists there.
         messages = [{**m, "content": _blocks(m["content"])} for m in messages]
     value = json.dumps(messages) if as_text else messages
     (built,) = read(write(tmp_path / "x", [{"messages": value}]))
@@ -157,7 +157,10 @@ def test_what_cannot_be_opened_is_a_clear_error(hub: Path, place: str, expected:
         ({"words": "messages"}, "--column: unknown part 'words', expected one of messages"),
         ({"messages": "talk"}, "--column messages: there is no column 'talk', there are 'text'"),
         ({}, "no column contains messages; the columns are 'text'; name it with --column"),
-        ({"messages": "text"}, "no row contains a conversation: its column for messages holds no"),
+        (
+            {"messages": "text"},
+            "no row contains a conversation: its column for messages contains no",
+        ),
     ],
 )
 def test_columns_that_do_not_fit_are_an_error(

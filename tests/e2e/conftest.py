@@ -26,7 +26,7 @@ def log_dir(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
-    """The file of a small fixture with its bank beside it."""
+    """The file of a small fixture with its bank next to it."""
     return small.write(tmp_path / "data")
 
 

@@ -151,13 +151,13 @@ def fact_words(facts: list[str], word: str = "stated") -> list[dict[str, str]]:
 
 
 def is_reading(call: Call) -> bool:
-    """Return whether a grader is asked which facts a state holds."""
+    """Return whether a grader is asked which facts a state contains."""
     schema = call.config.response_schema
     return schema is not None and schema.name == "state_facts"
 
 
 def reading(call: Call) -> str:
-    """Say that a state of `small.conversation` holds the first fact and no other."""
+    """Say that a state of `small.conversation` contains the first fact and no other."""
     facts = [
         fact["factId"]
         for question in json.loads(call.last.splitlines()[-1])["facts_to_find"]

@@ -26,7 +26,7 @@ def call(id_: str, name: str, **arguments: Any) -> dict[str, Any]:
 
 
 def conversation(name: str = "tiny") -> dict[str, Any]:
-    """Return a fixture as its file holds it; two calls of message 7 have results in 8 and 9."""
+    """Return a fixture as its file contains it; two calls of message 7 have results in 8 and 9."""
     listing = "\n".join(f"line {n}: session check of worker {n} passed" for n in range(30))
     return {
         "name": name,
@@ -95,7 +95,7 @@ def write(
     fixture: dict[str, Any] | None = None,
     probes: dict[str, Any] | None = None,
 ) -> Path:
-    """Write a fixture and its bank beside each other; returns the fixture's path."""
+    """Write a fixture and its bank side by side; returns the fixture's path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
     path.write_text(json.dumps(fixture or conversation(name)), encoding="utf-8")
@@ -138,7 +138,7 @@ def run(log_dir: Path, fixtures: Any, *, epochs: int | None = None, **given: Any
 
 
 def record(sample: EvalSample) -> SampleRecord:
-    """Return what a sample's store holds."""
+    """Return what a sample's store contains."""
     found = sample.store_as(ProbeRecord).sample
     assert found is not None, "the sample has no record"
     return found

@@ -50,7 +50,7 @@ def test_probes_are_put_where_they_say(scripts: Scripts, tmp_path: Path, log_dir
 
 
 def test_several_cuts_are_given_with_commas(tiny: Path) -> None:
-    """Inspect's command line makes a list of texts of them, unless they stand in brackets."""
+    """Inspect's command line makes a list of texts of them, unless they are in brackets."""
     wanted = ids({"fixtures": str(tiny), "cut": [6, 11]})
     assert {"tiny/code@6", "tiny/code@11"} < {*wanted}
     for cut in (["6", "11"], "6,11", ["6", "end"]):

@@ -1,4 +1,4 @@
-"""What must hold of any run: the controls, and what the answer is given from."""
+"""What must contain of any run: the controls, and what the answer is given from."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The default, as a newcomer runs it: no model chosen, no network, nothing installed beside it."""
+"""The default, as a newcomer runs it: no model chosen, no network, nothing installed next to it."""
 
 from math import isnan
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""People's labels beside those of reader and grader, from draw to score."""
+"""People's labels besides those of reader and grader, from draw to score."""
 
 import csv
 from pathlib import Path

@@ -46,7 +46,7 @@ def fetching(*wanted: Wanted, answer: str = "Now I know: E4401.") -> Callable[[C
 
 
 def run(log_dir: Path, path: Path, **given: Any) -> EvalLog:
-    """Run the task once, with tools, on a state that holds nothing."""
+    """Run the task once, with tools, on a state that contains nothing."""
     plain: dict[str, Any] = {"compressor": "none", "compressor_args": {}, "refetch": True}
     return small.run(log_dir, path, epochs=1, **plain | given)
 
@@ -56,7 +56,7 @@ def offered(call: Call) -> list[str]:
 
 
 def results(call: Call) -> list[ChatMessageTool]:
-    """Return the results of the tools that look back, which stand behind the question."""
+    """Return the results of the tools that look back, which are behind the question."""
     at = max(n for n, message in enumerate(call.messages) if message.role == "user")
     return [each for each in call.messages[at:] if isinstance(each, ChatMessageTool)]
 

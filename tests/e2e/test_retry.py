@@ -208,7 +208,7 @@ def test_a_retry_after_an_edit_is_refused_before_any_call(
         assert "fixture tiny" not in refused.error.message
         assert calls(scripts) == called
     bank.write_text(before, encoding="utf-8")
-    # The refused log can be gone on with, too: its samples are those of the first.
+    # The refused log can be continued, too: its samples are those of the first.
     again = eval_retry(refused, log_dir=str(log_dir), display="log")[0]
     assert again.status == "success"
     assert len(small.samples(again)) == small.PROBES

@@ -51,7 +51,7 @@ def test_thinking_is_no_answer(scripts: Scripts, tiny: Path, log_dir: Path) -> N
     scripts[ANSWERS].reply = lambda call: replies[call.number]
     log = small.run(log_dir, tiny, options={"fail_on_error": False})
     assert_only_what_is_said_counts(log)
-    for sample in log.samples or []:  # as logs from before hold it
+    for sample in log.samples or []:  # as logs from before contain it
         record = sample.store[f"{ProbeRecord.__name__}:sample"]
         record["answer"]["text"] = sample.output.completion
         sample.store[f"{ProbeRecord.__name__}:record_version"] = 2

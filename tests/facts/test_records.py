@@ -1,4 +1,4 @@
-"""What is recorded of a fact: what was fed, where it is, and what stands in its place."""
+"""What is recorded of a fact: what was fed, where it is, and what is in its place."""
 
 from typing import Any
 

@@ -119,7 +119,7 @@ def run(wire: str, folder: Path, vendor: Vendor, address: str) -> Run:
 
 
 def by_case(log: EvalLog) -> dict[str, EvalSample]:
-    """Return the samples by case; fails if one stands there twice."""
+    """Return the samples by case; fails if one is there twice."""
     found = {small.names(sample)[:8]: sample for sample in log.samples or []}
     assert len(found) == len(log.samples or []), "a sample stands in the log twice"
     return found

@@ -60,7 +60,7 @@ def probe(**changes: Any) -> Probe:
 
 
 def state_record(**changes: Any) -> StateRecord:
-    """Return a state that holds one of the two expected facts of `probe`."""
+    """Return a state that contains one of the two expected facts of `probe`."""
     fields: dict[str, Any] = {
         "state_id": "s-1",
         "status": "ok",

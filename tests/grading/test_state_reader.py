@@ -213,7 +213,7 @@ ALL = findings({"f1": PORT_STATED, "f2": ("absent",), "f3": ("absent",)})
 
 
 def readings(log: EvalLog) -> list[tuple[list[str | None], int]]:
-    """Return of each sample the reader's words, and how many calls its transcript holds."""
+    """Return of each sample the reader's words, and how many calls its transcript contains."""
     return [
         (
             [row["in_state_read"] for row in rows(sample.scores["fact_retention"])],

@@ -31,7 +31,7 @@ def numbered(lines: Sequence[str], first: int = 1) -> str:
 
 
 class Work:
-    """A session of Claude Code that goes on with calls, each with a result of its own."""
+    """A session of Claude Code that continues with calls, each with a result of its own."""
 
     def __init__(self, session: str = "") -> None:
         common = {"sessionId": session} if session else {}
@@ -53,7 +53,7 @@ class Work:
         self.call("Edit", done, file_path=f"/project/{path}", old_string=old, new_string=new)
 
     def fresh(self, count: int) -> None:
-        """Run commands whose output never stood there before."""
+        """Run commands whose output never was there before."""
         for _ in range(count):
             n = self.number
             lines = [f"measurement {n}-{k} took {n * 31 + k} milliseconds" for k in range(30)]
@@ -295,7 +295,7 @@ def test_a_window_between_two_compactions_is_drawn_once(tmp_path: Path) -> None:
     drawn = sum(len(told.compaction.controls) for told in row.compactions)
     assert drawn > row.flagged_controls[1]
     assert row.flagged_controls[1] <= len(starts)
-    # No more than fit beside each other between the first call and the last.
+    # No more than fit side by side between the first call and the last.
     assert row.flagged_controls[1] <= row.calls / WINDOW
 
 

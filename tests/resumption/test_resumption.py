@@ -1,4 +1,4 @@
-"""The task that goes on with the work, run by scripted agents on this machine."""
+"""The task that continues with the work, run by scripted agents on this machine."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""What docs/sweeps.md shows works as it stands there."""
+"""What docs/sweeps.md shows works as it is there."""
 
 import re
 from pathlib import Path

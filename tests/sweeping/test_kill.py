@@ -1,4 +1,4 @@
-"""A sweep that is killed loses nothing that it had, and the same command goes on from there."""
+"""A sweep that is killed loses nothing that it had, and the same command continues from there."""
 
 import signal
 import subprocess

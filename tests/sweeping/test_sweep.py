@@ -85,7 +85,7 @@ def test_ctrl_c_stops_a_sweep_and_the_same_command_goes_on(tiny: Path, tmp_path:
         check=False,
     )
     assert ended.returncode == 130, ended.stderr
-    assert ended.stderr.endswith(f"\nStopped. The same command goes on in {folder}.\n")
+    assert ended.stderr.endswith(f"\nStopped. The same command continues in {folder}.\n")
     assert ended.stdout.startswith("folder ")
     assert run("sweep", file).code == 0
     assert len(samples_frame(folder)) == 2 * small.PROBES * EPOCHS

@@ -15,6 +15,6 @@ CONDITIONS: Mapping[str, str] = {
     "criteria": "the same choice of criteria",
     "grader": "the same graders with the same parameters",
     "grader_context": "graders saw the state on both sides, or on neither",
-    "state_facts": "a model read which facts states hold on both sides, or on neither",
+    "state_facts": "a model read which facts states contain on both sides, or on neither",
 }
 """Conditions of a comparison, by the name that allows a violation."""

@@ -1,4 +1,4 @@
-"""What changed between two sides beside the means: facts that came or went, and misses."""
+"""What changed between two sides besides the means: facts that came or went, and misses."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ class FactSeen:
 
     runs: int
     answers: int
-    """Runs in which it is known whether the answer holds it."""
+    """Runs in which it is known whether the answer contains it."""
     in_answer: int
     states: int
-    """Runs in which it is known whether the state holds it."""
+    """Runs in which it is known whether the state contains it."""
     in_state: int
     stage: str
     """The most frequent one."""

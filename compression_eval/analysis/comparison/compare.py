@@ -1,9 +1,9 @@
 """A whole comparison and its outcome.
 
-Knowledge decides, with what failed and with the facts that the states hold; `significance.decide`
-has the rule. Other measures, the facts and the probes that changed say where to look. Where both
-arms come out the same every time nothing is random, where they gave the same answers nothing was
-compared, and what a reader cannot tell is told by its controls.
+Knowledge decides, with what failed and with the facts that the states contain;
+`significance.decide` has the rule. Other measures, the facts and the probes that changed say where
+to look. Where both arms come out the same every time nothing is random, where they gave the same
+answers nothing was compared, and what a reader cannot tell is told by its controls.
 """
 
 from collections import Counter, defaultdict
@@ -182,7 +182,7 @@ class Comparison:
 
     @cached_property
     def facts_kept(self) -> Difference | None:
-        """The share of the facts that the states hold; None where it is not known.
+        """The share of the facts that the states contain; None where it is not known.
 
         Looked up they are only where both arms are known to run without any model: a model may say
         a fact in other words. What a reader found on one side cannot be compared with a look-up.
@@ -418,7 +418,7 @@ class Comparison:
 
     @property
     def facts_words(self) -> str:
-        """How many facts the states hold, in words; empty if it is not known."""
+        """How many facts the states contain, in words; empty if it is not known."""
         seen, chance = self.facts_kept, self.decision.p_facts
         if seen is None:
             return ""

@@ -57,7 +57,7 @@ def controls_of(
         sides: Both sides.
         beside: Logs of controls among those that were named.
         named: What was named: logs and folders.
-        stored: Logs and folders of the controls alone; if empty they are looked for beside the
+        stored: Logs and folders of the controls alone; if empty they are looked for next to the
             sides.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What is measured, its mean, what failed beside it, and how numbers are shown.
+"""What is measured, its mean, what failed next to it, and how numbers are shown.
 
 Tables of `compare`, `report` and `sweep` take their means from `values`: a sample that failed has
 no score, answers are averaged within a state, states within a probe, probes within a conversation,
@@ -93,7 +93,7 @@ def with_states(samples: "DataFrame") -> "DataFrame":
 
     A sample that ended in an error may have no record that says so; the others of its epoch do.
     They are numbered by replicate, of which a log that was retried away from its first attempt's
-    folder may hold two states: a second one is ``0.1``.
+    folder may contain two states: a second one is ``0.1``.
     """
     from pandas import Series
 
@@ -125,7 +125,7 @@ def states_in(samples: "DataFrame") -> "DataFrame":
     return known.drop_duplicates(["log_path", "unit", "state_id"])
 
 
-# ----- failures: never a score, always beside the scores
+# ----- failures: never a score, always besides the scores
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def chance_of_rise(base: "DataFrame", new: "DataFrame") -> float:
     Args:
         base: Samples of a side, with a column ``state``, on the probes that both were asked. Those
             that only the grader failed on did not fail.
-        new: Likewise.
+        new: The same.
     """
     import numpy
 

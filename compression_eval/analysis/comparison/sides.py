@@ -98,7 +98,7 @@ class Arm:
 
     @cached_property
     def made_of(self) -> dict[str, str]:
-        """What decided its results beside its settings: digests, by what they are of."""
+        """What decided its results besides its settings: digests, by what they are of."""
         return {name: value for log in self.logs for name, value in made_of(log).items()}
 
     @property
@@ -130,7 +130,7 @@ class Arm:
 
     @cached_property
     def read(self) -> bool:
-        """Whether a language model read which facts the states hold."""
+        """Whether a language model read which facts the states contain."""
         return states_read(self.samples)
 
     @property
@@ -188,13 +188,13 @@ def load_sides(
 
     Args:
         base: Logs, or folders with logs.
-        new: Likewise.
-        base_arm: The name of the arm that is meant where the logs hold several, or a part of it.
-        new_arm: Likewise.
+        new: The same.
+        base_arm: The name of the arm that is meant where the logs contain several, or a part of it.
+        new_arm: The same.
 
     Raises:
-        DataError: There are no logs, one is no finished log of this eval, a side holds several
-            arms or no score, or both sides hold the same run.
+        DataError: There are no logs, one is no finished log of this eval, a side contains several
+            arms or no score, or both sides contain the same run.
     """
     by_label = {"base": one_per_run(find_logs(base)), "new": one_per_run(find_logs(new))}
     every = [*by_label["base"], *by_label["new"]]
@@ -202,7 +202,7 @@ def load_sides(
     chosen = {}
     for label, wanted in (("base", base_arm), ("new", new_arm)):
         arms = {names[log.path]: log.compressor in CONTROLS for log in by_label[label]}
-        # Controls may lie beside the one arm that is meant.
+        # Controls may lie next to the one arm that is meant.
         meant = [arm for arm, is_control in arms.items() if not is_control]
         lone = wanted is None and len(meant) == 1
         arm = meant[0] if lone else one_name(list(arms), wanted, label)

@@ -121,7 +121,7 @@ def _decision(comparison: Comparison) -> Iterator[str]:
 
 
 def _beside(comparison: Comparison) -> Iterator[str]:
-    """Yield how many facts the states hold, and what the reader answers from the controls."""
+    """Yield how many facts the states contain, and what the reader answers from the controls."""
     if comparison.facts_kept is None:
         read = [side.label for side in comparison.sides if side.read]
         one = len(read) == 1
@@ -201,7 +201,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
             f"{name} ({_short(comparison.base, name, old)} -> {_short(comparison.new, name, new)})"
             for name, old, new in differences(*comparison.sides)
         ]
-        prompts = "what decides the results beside the settings (prompts, code, fixtures)"
+        prompts = "what decides the results besides the settings (prompts, code, fixtures)"
         yield f"the arms differ in: {', '.join(changed) or prompts}"
     silent = [side.label for side in sides if side.no_language_model]
     if len(silent) == 1:
@@ -249,7 +249,7 @@ def _line_cells(measure: str, judged: Judged, threshold: float) -> list[str]:
 
 
 def _details(comparison: Comparison) -> Iterator[Section]:
-    """Yield everything beside the decision."""
+    """Yield everything besides the decision."""
     threshold = comparison.margin
     rows = [
         [measure_name(measure), *_line_cells(measure, judged, threshold)]
@@ -262,7 +262,7 @@ def _details(comparison: Comparison) -> Iterator[Section]:
     yield _failures(comparison)
     if (table := spending_table(_spent(comparison))) is not None:
         yield Section("Tokens per correct answer", [table, [SPENDING_NOTE]])
-    # Interval for more conversations and p stand in the JSON: these decide nothing.
+    # Interval for more conversations and p are in the JSON: these decide nothing.
     heads = ["", "", *_LINE_HEADS[:4], _LINE_HEADS[-1]]
     for column, lines in comparison.breakdowns.items():
         rows = []
@@ -487,8 +487,8 @@ _SUITE = "compression-eval compare"
 def as_junit(comparison: Comparison) -> str:
     """Return a comparison as JUnit XML: a case for the outcome, one for each measure.
 
-    Only the outcome fails (a regression) or is an error (it cannot be told); what a measure beside
-    it did stands in its case, skipped where it is not known.
+    Only the outcome fails (a regression) or is an error (it cannot be told); what a measure next to
+    it did is in its case, skipped where it is not known.
     """
     outcome, why = comparison.outcome
     tag = {"regression": "failure", "cannot tell": "error"}.get(outcome, "")

@@ -93,7 +93,7 @@ _LONG_WORD = re.compile(r"(\S{40})(?=\S)")
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart as the report's files hold it."""
+    """A chart as the report's files contain it."""
 
     name: str
     """Name of its files, without suffix."""

@@ -230,8 +230,8 @@ class Survival:
     contradicted: float | None = None
     """Share of the facts that the answers contradict, by the grader's word; None without one."""
     passed: dict[str, Share] = field(default_factory=dict)
-    """Facts that the look-up found in the states after so many compressions since they were said;
-    empty with one compression."""
+    """Facts that the look-up found in the states after each number of compressions since they
+    were said; empty with one compression."""
 
     @classmethod
     def of(cls, facts: FactTotals) -> "Survival":

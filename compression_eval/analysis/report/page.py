@@ -245,7 +245,7 @@ def viewer_of(log_paths: Sequence[str], out: Path, address: str) -> Viewer:
     folder = "/".join(part for part, *_ in shared)
     names = {path: place.removeprefix(folder).lstrip("/") for path, place in places.items()}
     seen = folder if "://" in folder else os.path.relpath(folder or "/", out.resolve())
-    # Inspect refuses to read below a folder whose address holds "..", so the command goes there.
+    # Inspect refuses to read below a folder whose address contains "..", so the command goes there.
     command = f"inspect view --log-dir {shlex.quote(seen)}"
     if ".." in Path(seen).parts:
         command = f"cd {shlex.quote(seen)} && inspect view --log-dir ."
@@ -263,13 +263,13 @@ def _place(path: str) -> str:
 
 
 def script_json(data: Any) -> str:
-    """Return JSON that can stand in a script element: nothing in it can end the element."""
+    """Return JSON that can be in a script element: nothing in it can end the element."""
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def page_data(frames: Frames, arms: Sequence[ReportedArm], viewer: Viewer) -> tuple[str, int]:
-    """Return the data of the page's table and how many answers it holds.
+    """Return the data of the page's table and how many answers it contains.
 
     It is JSON, safe in a script element; texts are numbers of a list, since many rows share a
     question, a fact or a reason.

@@ -308,7 +308,8 @@ def summary(of: Figures) -> Part:
         "left: mean size of its states. Removed: the mean of the conversations' shares. Dominated: "
         "on the probes that all arms have an answer to, another arm is shown to be better (by the "
         "intervals, not by the means alone), keeps no more tokens and fails no more often. "
-        "Contradicted: facts that the answers give another value for, by the grader's word. "
+        "Contradicted: share of all facts that the answers give another value for, by the grader's "
+        "word. "
         "Failed: samples without a score, and compressions that gave no state, or a suspect one."
     )
     heads = list(rows[0])
@@ -450,9 +451,9 @@ def _chains(of: Figures) -> Part | None:
     if not rows:
         return None
     note = (
-        "Share of the facts that the look-up finds in the state after so many compressions since "
-        "they were said, of those that have been through as many. The facts of later columns were "
-        "said earlier in their conversations."
+        "Share of the facts that the look-up finds in the state after each number of "
+        "compressions since they were said, of those that have been through as many. The facts "
+        "of later columns were said earlier in their conversations."
     )
     table = Table(["Arm", *numbers], rows)
     return Part("Facts after each compression", [table, note], id="chains", pasted=True)

@@ -1,4 +1,4 @@
-"""Arms held beside each other: retention, verdicts on every two, and which dominate others.
+"""Arms held side by side: retention, verdicts on every two, and which dominate others.
 
 `retained` puts an arm between its controls. `frontier` takes the probes that every arm has an
 answer to (an arm that fails too often is left out first), gives a verdict on every two arms there,
@@ -148,7 +148,7 @@ class Frontier:
 
 
 def retained(arms: list[ReportedArm], by_arm: "dict[str, DataFrame]") -> dict[str, Retained]:
-    """Return the retention of the arms that have both controls beside them."""
+    """Return the retention of the arms that have both controls next to them."""
 
     @cache
     def measured(name: str, measure: str) -> ArmValues:
@@ -250,7 +250,7 @@ def _pairs(
         if difference := paired_difference(kept[lower], kept[higher]):
             differences[higher, lower] = difference
     same = {pair for pair in differences if all(exact[name] for name in pair)}
-    # As `decide` does: the spread between conversations holds what compressions vary by as well.
+    # As `decide` does: the spread between conversations contains what compressions vary by as well.
     once = {
         pair: replace(each, here=each.elsewhere)
         for pair, each in differences.items()

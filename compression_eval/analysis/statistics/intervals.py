@@ -232,7 +232,7 @@ def paired_difference(base: ArmValues, new: ArmValues) -> Difference | None:
 
 
 def between_states(arms: Sequence[ArmValues]) -> Spread | None:
-    """Return the spread of an arm's mean, or of the difference of two, from compressing anew.
+    """Return the spread of an arm's mean, or of the difference of two, from compressing again.
 
     None if no unit of an arm was compressed twice.
     """
@@ -280,7 +280,7 @@ def between_conversations(values: Sequence[float], here: Spread | None) -> Sprea
     Args:
         values: The mean of each conversation.
         here: The spread of the same mean on these conversations. It is returned where its interval
-            is the wider one: what comes from compressing anew is there elsewhere, too.
+            is the wider one: what comes from compressing again is there elsewhere, too.
     """
     if len(values) < 2:
         return None
@@ -291,7 +291,7 @@ def between_conversations(values: Sequence[float], here: Spread | None) -> Sprea
 
 @dataclass(frozen=True)
 class Retention:
-    """Where an arm stands between the floor (0) and the ceiling (1)."""
+    """Where an arm is between the floor (0) and the ceiling (1)."""
 
     share: float | None
     """(arm - floor) / (ceiling - floor), a ratio of means; None if those two are close."""

@@ -33,7 +33,7 @@ class Variances:
     state: float
     """Between compressions of one conversation: what all its probes share."""
     probe: float
-    """Between compressions, of one probe beside the others."""
+    """Between compressions, of one probe besides the others."""
     answer: float
     """Between answers from one state; gradings of one answer are in it unless told apart."""
     grading: float = 0.0
@@ -113,7 +113,7 @@ class More:
     states: int | None
     """Compressions of each conversation and arm in all; None if that is not known or too many."""
     fixtures: int | None
-    """Conversations in all, each compressed as often as now; likewise."""
+    """Conversations in all, each compressed as often as now; the same."""
 
 
 def what_would_tell(difference: Difference, margin: float) -> More:

@@ -50,7 +50,7 @@ class Judged:
     extent: Extent
     """What is shown of the difference: *at least* by the 95 % interval, *less* by two tests."""
     words: tuple[str, str]
-    """The verdict, and what is said beside it if anything: ``better``, ``by at least …``."""
+    """The verdict, and what is said next to it if anything: ``better``, ``by at least …``."""
     differs: bool = False
     """Whether a difference is shown, of any size."""
 
@@ -71,7 +71,7 @@ def _judged(
 ) -> Judged:
     """Return what a difference shows: the rule behind every verdict.
 
-    *Better* and *worse* are differences at 5 % two-sided, of any size; beside it stands whether
+    *Better* and *worse* are differences at 5 % two-sided, of any size; next to it is whether
     they are shown to be at least the margin, at the same level, or less. An arm that is neither is
     *not worse* if a loss of the margin is ruled out, at 5 % one-sided, and *no change* if a gain of
     it is, too; so is what is *less*.
@@ -180,7 +180,7 @@ def decide(
     Of two equal arms no more than 5 % come out as a regression. The difference and the facts are
     tested two-sided at 5 %, of which half is a loss; if anything failed, all tests are one family,
     adjusted by Holm's method. The spread is that on these conversations; where each was compressed
-    only once it is that between conversations, which holds what compressions vary by as well.
+    only once it is that between conversations, which contains what compressions vary by as well.
 
     Args:
         difference: Of the measure.

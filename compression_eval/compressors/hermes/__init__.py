@@ -116,7 +116,7 @@ def python_of(environment: Path) -> Path:
 
 
 def find_interpreter(version: str, python: str | None) -> tuple[Path, Description]:
-    """Return the interpreter to use and what it holds: the user's own, or that of a version.
+    """Return the interpreter to use and what it contains: the user's own, or that of a version.
 
     Raises:
         DataError: There is none; the text says how to get it.
@@ -144,9 +144,9 @@ def install(version: str) -> tuple[Path, Description]:
     """Make a virtual environment with ``hermes-agent`` from the package index, unless there is one.
 
     Only wheels are installed, so that no package runs code during installation, and pip gets no
-    environment variable that may hold a key. A version in `PINNED` is installed exactly as pinned;
-    for others only the version of the package itself is fixed. The environment is moved to its
-    place when it works, so that an interrupted installation never counts.
+    environment variable that may contain a key. A version in `PINNED` is installed exactly as
+    pinned; for others only the version of the package itself is fixed. The environment is moved to
+    its place when it works, so that an interrupted installation never counts.
 
     Raises:
         DataError: The version is not one, or a step failed; pip's own words are on the terminal.
@@ -346,7 +346,7 @@ class _Answerer:
 
 
 def _version_used(given: Any) -> str:
-    """Return the version of Hermes: an interpreter of the user's own may hold another one."""
+    """Return the version of Hermes: an interpreter of the user's own may contain another one."""
     return find_interpreter(given.version, given.python)[1].version
 
 

@@ -15,7 +15,7 @@ def prompt(name: str) -> str:
 def filled(name: str, **values: object) -> str:
     """Return the text of ``NAME.md`` with its ``{names}`` filled in.
 
-    Braces that hold no such name stay as they are, and so does whatever the values hold.
+    Braces that contain no such name stay as they are, and so does whatever the values hold.
     """
     return re.sub(r"\{(\w+)\}", lambda match: str(values.get(match[1], match[0])), prompt(name))
 

@@ -42,7 +42,7 @@ class AssistantTurn:
     """The messages that one assistant message of the API becomes.
 
     As a rule it is one. Tools that the server runs put their results into the same API message;
-    a fixture holds each result behind its call, so that what follows is a message of its own.
+    a fixture contains each result behind its call, so that what follows is a message of its own.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class AssistantTurn:
         return [line.became(draft) for draft in self.drafts[before:]]
 
     def _open(self) -> Draft:
-        """Return the message that goes on, a new one behind a result."""
+        """Return the message that continues, a new one behind a result."""
         if not self.drafts or self.drafts[-1].role == "tool":
             self.drafts.append(Draft("assistant"))
         return self.drafts[-1]
@@ -140,7 +140,7 @@ def _is_message(value: Any) -> bool:
 
 
 def _key(value: Any) -> int:
-    """Return what two copies of a message have in common, whatever was stored beside it."""
+    """Return what two copies of a message have in common, whatever was stored next to it."""
 
     def bare(value: Any) -> Any:
         if isinstance(value, list):
@@ -160,7 +160,7 @@ def _key(value: Any) -> int:
 
 
 class _Thread(ValueThread):
-    """A conversation whose requests each repeat and go on with what came before."""
+    """A conversation whose requests each repeat and continue with what came before."""
 
     format = "anthropic"
     framed = ("request", "message", 0)
@@ -235,7 +235,7 @@ class _Thread(ValueThread):
                 self.drafts.extend(AssistantTurn().add(rest, line))
             rest = []
             made = Draft("user", content_of(Json.of(block).at("content"), line))
-            line.leave_out("compaction", "it is recorded beside the messages")
+            line.leave_out("compaction", "it is recorded apart from the messages")
             self.compact(made.text, [made])
         if rest or not content:
             self.drafts.extend(AssistantTurn().add(rest, line))
@@ -245,7 +245,7 @@ class _Thread(ValueThread):
         if self.system is None:
             self.caveat(NO_SYSTEM_PROMPT)
         if not self.tools:
-            self.caveat("the file does not hold the tools")
+            self.caveat("the file does not contain the tools")
         return self
 
 
@@ -283,7 +283,7 @@ def _recognise(source: SourceFile) -> str | None:
         roles = {message.text("role") for message in messages}
         outside = request.at("system") and "max_tokens" in request
         if request.text("anthropic_version") or (outside and roles <= {"user", "assistant"}):
-            return "messages with the system prompt beside them"
+            return "messages with a separate system prompt"
     return None
 
 

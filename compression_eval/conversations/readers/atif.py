@@ -1,7 +1,7 @@
 """ATIF trajectories (versions 1.0 to 1.8): steps in one JSON document.
 
-An agent that compacts its context goes on in a continuation file, which begins with copies of
-what it went on with. Such a file is followed only if it lies beside the first one.
+An agent that compacts its context continues in a continuation file, which begins with copies of
+what it continued with. Such a file is followed only if it is next to the first one.
 """
 
 import re
@@ -99,7 +99,7 @@ class _Trajectory(Reader):
         self.models[origin(step.text("model_name"))] += 1
 
     def _leave(self, copied: list[Draft], before: list[Draft], last: Compaction | None) -> None:
-        """Say of the last compaction what the agent went on with, as its copies tell."""
+        """Say of the last compaction what the agent continued with, as its copies tell."""
         compaction = last or self.compact(after=before[-1] if before else None)
         copied = [draft for draft in copied if draft.role != "system"]
         compaction.state = with_originals(copied, before)
@@ -154,7 +154,7 @@ def _recognise(source: SourceFile) -> str | None:
 
 
 def _continue(source: SourceFile, trajectory: _Trajectory) -> None:
-    """Read the files that a trajectory goes on in, one after the other."""
+    """Read the files that a trajectory continues in, one after the other."""
     folder, seen, document = source.path.resolve().parent, [source.path.resolve()], Json()
     following: Any = source.document
     while reference := Json.of(following).at("continued_trajectory_ref"):
@@ -169,7 +169,7 @@ def _continue(source: SourceFile, trajectory: _Trajectory) -> None:
         document = Json.of(following)
         same = document.text("session_id") in ("", trajectory.session)
         if not _is_trajectory(document) or not same:
-            trajectory.caveat("the continuation is not beside the file")
+            trajectory.caveat("the continuation is not next to the file")
             return
         trajectory.add(document, f"continuation {len(seen)}, ", continues=True)
         seen.append(path)

@@ -3,7 +3,7 @@
 A format is one module with a ``FORMAT``, listed in `formats`. Its `Reader` takes a file value by
 value: a table says by a value's kind which method takes it, or why it is left out. Values of a
 kind that no table has are counted as unknown, and so are values that are no objects. Most files
-hold one conversation (`line_format`), others several, one after the other
+contain one conversation (`line_format`), others several, one after the other
 (`thread_format`).
 """
 
@@ -62,7 +62,7 @@ class Format:
     conversations: Callable[[SourceFile], Iterator[Conversation]]
     """Yields the threads of a file one by one; none if the file is not of this format."""
     expected: str = "a conversation"
-    """What a file of the format holds, in a few words."""
+    """What a file of the format contains, in a few words."""
 
     def read(self, source: SourceFile) -> Iterator[Conversation]:
         """Yield the threads of a file one by one.
@@ -90,7 +90,7 @@ class Reader(Conversation):
     subtype: ClassVar[tuple[str, ...]] = ()
     """The field that says of which sort of its kind it is, by the keys that lead to it."""
     lacks: ClassVar[tuple[str, ...]] = (NO_SYSTEM_PROMPT, NO_TOOLS)
-    """What no file of the format holds."""
+    """What no file of the format contains."""
 
     def __init__(self, origin: str = "", session: str = "", part: str = "") -> None:
         super().__init__(self.format, origin, session, part=part, caveats=list(self.lacks))
@@ -112,7 +112,7 @@ class Reader(Conversation):
         return f"{kind}:{label(sort)}" if sort else kind
 
     def feed(self, value: Value) -> None:
-        """Take what a value of the file holds."""
+        """Take what a value of the file contains."""
         entry = Json.of(value.value)
         line = self.enter_value(value, self.name_of(entry))
         line.speaks = looks_like_message(entry)
@@ -195,7 +195,7 @@ def feed_threads(values: Iterable[Value], thread_of: Callable[[Value], Reader]) 
 
 
 def line_format(reader: type[Reader], recognise: Recogniser, expected: str) -> Format:
-    """Return a format whose files hold one conversation, with a value on each line."""
+    """Return a format whose files contain one conversation, with a value on each line."""
     return Format(reader.format, recognise, lambda source: read_lines(source, reader()), expected)
 
 
@@ -209,7 +209,7 @@ def thread_format(
     place: Callable[[Any, T | None], Place],
     expected: str,
 ) -> Format:
-    """Return a format whose files hold conversations one after the other."""
+    """Return a format whose files contain conversations one after the other."""
 
     def read(source: SourceFile) -> Iterator[Conversation]:
         thread: T | None = None
@@ -225,7 +225,7 @@ def thread_format(
                     thread.feed(earlier)
                 waiting.clear()
             if thread is None:
-                # The first thread counts it; what it holds is not needed.
+                # The first thread counts it; what it contains is not needed.
                 waiting.append(Value(value.place, problem=value.problem or NO_FORM))
             else:
                 thread.feed(value)
@@ -352,7 +352,7 @@ def with_originals(replayed: Sequence[Draft], known: Iterable[Draft]) -> list[Dr
     for draft in reversed(replayed):
         block.append(draft)
         if draft.role != "tool":
-            # Calls and their results are kept together or made anew together.
+            # Calls and their results are kept together or made again together.
             same = [originals[key(part)].pop() for part in block if originals[key(part)]]
             found.extend(same if len(same) == len(block) else block)
             block = []

@@ -3,7 +3,7 @@
 A file is parsed into records and split into threads; a thread's records are linked to a tree, of
 which the branch that was not undone is followed, and queued prompts are matched with the lines
 that repeat them (`claude_code_tree`). Then every line becomes what it is. Along the way the
-context is followed through its compactions: what stands in it after one is the recorded state.
+context is followed through its compactions: what is in it after one is the recorded state.
 """
 
 import re
@@ -133,7 +133,7 @@ class _Session(Reader):
         return super().finish()
 
     def operation(self, line: Line, entry: Json) -> None:
-        """Take an operation of the queue; a line may hold the prompt as well."""
+        """Take an operation of the queue; a line may contain the prompt as well."""
         content, sort = entry.at("content"), entry.text("subtype")
         if sort == "enqueue" and isinstance(content, str | list):
             self._drafts[self._at] = [Draft("user", content_of(content, line))]
@@ -146,7 +146,7 @@ class _Session(Reader):
             self._context.say([self._unqueue(self._queue.handed_over[self._at])])
 
     def _unqueue(self, index: int) -> Draft:
-        """Make a message of the prompt of an operation that no other line holds."""
+        """Make a message of the prompt of an operation that no other line contains."""
         return self.lines[index].became(self._drafts[index][0])
 
     def system_line(self, line: Line, entry: Json) -> None:
@@ -200,7 +200,7 @@ class _Session(Reader):
         self._context.say(opened)
 
     def user(self, line: Line, entry: Json) -> None:
-        """Take what stands in the user's name: prompts, results, and the client's own words."""
+        """Take what is in the user's name: prompts, results, and the client's own words."""
         record, marks = self._record, marks_of("claude_code")
         prompt = record.prompt
         if record.summary or (record.plan and self._awaits_plan):
@@ -272,13 +272,13 @@ class _Context:
         self._messages: list[Draft] = []
         self._partial = partial
         """Whether the file begins in the middle: then of a compaction only its place is recorded,
-        for what it left holds more than the history does."""
+        for what it left contains more than the history does."""
         self._begun = False
         """Whether the user has said anything, or the model in a file that is whole."""
         self._compactions: list[Compaction] = []
         self._boundary: tuple[Compaction, list[Draft], bool] | None = None
         """A compaction that is announced: its summary has yet to come. With what it kept, and
-        whether that stands before the summary."""
+        whether that is before the summary."""
         self._restoring: Compaction | None = None
         """The compaction that nothing was said behind yet: the client still puts notes back."""
         self.repeatable: list[Draft] = []
@@ -286,9 +286,9 @@ class _Context:
         self._unmeasured: Compaction | None = None
         """The compaction that no request has followed yet."""
         self._missing: dict[Compaction, int | None] = {}
-        """Tokens that the request behind a compaction held beside its state; None if unknown."""
+        """Tokens that the request behind a compaction held next to its state; None if unknown."""
         self._fixed: int | None = None
-        """Tokens of what every request holds: the system prompt and the tools, roughly."""
+        """Tokens of what every request contains: the system prompt and the tools, roughly."""
 
     def say(self, drafts: Sequence[Draft], *, by_user: bool = False) -> None:
         """Add messages to the conversation."""
@@ -410,9 +410,10 @@ class _Context:
     def measure(self, message: Json) -> None:
         """Learn from an answer of the model how large the request was that it answers.
 
-        Beyond what every request holds, the one behind a compaction may be larger than its state.
+        Beyond what every request contains, the one behind a compaction may be larger than its
+        state.
         """
-        # The prompt may have been an argument of the program, so that no line holds it.
+        # The prompt may have been an argument of the program, so that no line contains it.
         self._begun = self._begun or not self._partial
         total = _input_tokens(message)
         compaction, self._unmeasured = self._unmeasured, None
@@ -439,7 +440,7 @@ class _Context:
             if self._compactions:
                 caveat(
                     f"{len(self._compactions)} compactions have no state: what the agent went on "
-                    "with holds history that is not in the file"
+                    "with has history that is not in the file"
                 )
             for compaction in self._compactions:
                 compaction.summary = compaction.state = None
@@ -510,7 +511,7 @@ def _note(attachment: Json, line: Line) -> Draft | None:
             reminder: str = marks["reminder"].replace("{text}", "\n".join(texts))
             images = [piece for piece in pieces if isinstance(piece, Image)]
             return Draft("user", [reminder, *images], injected=True)
-        line.skip("a note that is worded only when it is sent: the file holds no text of it")
+        line.skip("a note that is worded only when it is sent: the file contains no text of it")
     return None
 
 

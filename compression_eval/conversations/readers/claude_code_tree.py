@@ -1,10 +1,10 @@
 """The lines of a Claude Code session: parsed, split into threads, linked, and chosen from.
 
 Every line names the line before it. A rewind or retry leaves a branch behind; only the branch
-that ends in the last message counts. Some lines hang beside it without being undone: parallel
+that ends in the last message counts. Some lines hang next to it without being undone: parallel
 calls and their results, what hooks reported, and a boundary whose kept tail was linked past it.
 
-A prompt that the user typed while the agent worked stands in operations of a queue. It may stand
+A prompt that the user typed while the agent worked is in operations of a queue. It may be
 in a user line or an attachment as well, once it was handed over, or nowhere else; or it was taken
 back for editing.
 """
@@ -95,7 +95,7 @@ class Record:
 
     @property
     def root(self) -> bool:
-        """Whether nothing needs to stand before the line."""
+        """Whether nothing needs to be before the line."""
         follows = self.type == "assistant" or bool(self.blocks("tool_result"))
         return not (self.parent or self.boundary or self.summary or follows)
 
@@ -144,7 +144,7 @@ def link_in_order(records: Sequence[Record]) -> bool:
     if any(record.parent for record in said) or len(said) < 2:
         return False
     if all(record.type == "user" and not record.blocks("tool_result") for record in said):
-        return False  # each the first message of a session, written anew
+        return False  # each the first message of a session, written again
     last: dict[tuple[str, str, bool], str] = {}
     seen: set[str] = set()
     for record in records:
@@ -208,7 +208,7 @@ def split(records: Sequence[Record]) -> list[Thread]:
 def _beginning(records: Sequence[Record], index: int) -> Literal["clear", "plan"] | None:
     """Return what begins with a line: a conversation behind a ``/clear``, or work on a plan.
 
-    A context that was cleared to carry out a plan goes on with the plan: that is a compaction. A
+    A context that was cleared to carry out a plan continues with the plan: that is a compaction. A
     root that is neither is a rewind.
     """
     record, marks = records[index], marks_of("claude_code")
@@ -229,7 +229,7 @@ class Preserved(NamedTuple):
     """All of them, or with `ends_only` the first and the last."""
     ends_only: bool = False
     before_summary: bool = False
-    """Whether they stand before the summary and not behind it."""
+    """Whether they are before the summary and not behind it."""
 
 
 def preserved(boundary: Record) -> Preserved:
@@ -303,7 +303,7 @@ def _says_the_same(record: Record, other: Record) -> bool:
 
 
 def follow(records: Sequence[Record], links: Links) -> set[int]:
-    """Return the lines that were not undone: the path to the last message, and what is beside."""
+    """Return the lines that were not undone: the path to the last message, and its side lines."""
     ends = (
         index
         for index in reversed(range(len(records)))
@@ -375,10 +375,10 @@ def _with_companions(records: Sequence[Record], links: Links, kept: set[int]) ->
 
 
 class Queue(NamedTuple):
-    """What became of the prompts that operations hold; those that a line holds are not here."""
+    """What became of the prompts that operations hold; those that a line contains are not here."""
 
     handed_over: dict[int, int]
-    """For an operation that hands a prompt over: the operation that holds it."""
+    """For an operation that hands a prompt over: the operation that contains it."""
     left: dict[int, str]
     """Operations whose prompt was never sent, with the reason."""
     waiting: list[int]
@@ -441,7 +441,7 @@ def _same(prompts: dict[int, str], index: int, text: str) -> int:
 
 
 def _within_next(prompts: dict[int, str], index: int, text: str) -> bool:
-    """Return whether the next line with a prompt holds this one and others that waited."""
+    """Return whether the next line with a prompt contains this one and others that waited."""
     prompt = next((prompt for place, prompt in prompts.items() if place > index), text)
     return bool(text) and prompt != text and f"\n{text}\n" in f"\n{prompt}\n"
 

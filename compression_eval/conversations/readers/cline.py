@@ -1,9 +1,9 @@
 """Tasks of Cline, Roo Code and their forks: the Anthropic messages of a task in one JSON list.
 
-The list is a task folder's ``api_conversation_history.json``. If ``ui_messages.json`` is beside it,
-it tells when the context was cut, and numbers of tokens.
+The list is a task folder's ``api_conversation_history.json``. If ``ui_messages.json`` is next to
+it, it tells when the context was cut, and numbers of tokens.
 
-Cline lets the model call a tool with the summary and goes on behind it, or drops a range of
+Cline lets the model call a tool with the summary and continues after it, or drops a range of
 messages. Roo Code marks the messages that a summary or a truncation hides; which it kept follows
 from the times in ``ui_messages.json``, else from what its versions do.
 """
@@ -50,7 +50,7 @@ _RESULT = re.compile(r"\[([\w.-]+)(?: (?:for|in [\w ]+ mode:) '.*?|[^\n]*)\] Res
 What is quoted of the call, a command or a question, may have several lines.
 """
 _WRITTEN = re.compile("<(feedback|answer|user_message)>|The user provided feedback")
-"""Where a result holds what the user wrote."""
+"""Where a result contains what the user wrote."""
 _ENVIRONMENT = "<environment_details>"
 _ASKS_FOR_SUMMARY = '<explicit_instructions type="summarize_task"'
 _KEPT_BEHIND_ANSWER = 3
@@ -155,7 +155,7 @@ class _Task(Reader):
         return drafts
 
     def _with_results(self, blocks: list[Any]) -> list[Any]:
-        """Return blocks with results that stand in texts as what they are, if calls wait for them.
+        """Return blocks with results that are in texts as what they are, if calls wait for them.
 
         Where the model called no tool, but wrote what it wanted, there is nothing to link.
         """
@@ -165,7 +165,7 @@ class _Task(Reader):
         waiting = {call.id: call.name for call in calls if call.id and call.id not in answered}
         found: list[Any] = []
         head: list[Any] | None = None
-        """Content of a result whose head stands alone: what it was written for comes next."""
+        """Content of a result whose head is alone: what it was written for comes next."""
         for block in blocks:
             text = Json.of(block).text("text")
             match = _RESULT.match(text)
@@ -206,7 +206,7 @@ class _Task(Reader):
         return self
 
     def _summaries(self) -> Iterator[tuple[int, Compaction]]:
-        """Yield Cline's compactions with a summary: what goes on behind the first two messages."""
+        """Yield Cline's compactions with a summary: what continues after the first two messages."""
         for number, message in enumerate(self._messages):
             if not message.call:
                 continue

@@ -1,7 +1,7 @@
 """Codex rollouts: ``rollout-*.jsonl``, also compressed as ``.jsonl.zst``.
 
-Lines hold items of the Responses API, which the model saw or said, and events for the screen, most
-of which repeat an item. A message of the user may stand in either, or in both.
+Lines contain items of the Responses API, which the model saw or said, and events for the screen,
+most of which repeat an item. A message of the user may be in either, or in both.
 """
 
 from collections import defaultdict
@@ -59,7 +59,7 @@ class _Rollout(ItemReader):
         self._confirmed: set[Draft] = set()
         """User messages whose item and event have both been seen."""
         self._early: set[Draft] = set()
-        """User messages of which only the event has been seen."""
+        """User messages only the event has been seen."""
         self._summary: str | None = None
         """The summary that the model gave when asked for one; empty while it is awaited."""
         self._inline: Compaction | None = None
@@ -84,7 +84,7 @@ class _Rollout(ItemReader):
             line.is_unknown("expected an object as payload")
 
     def head(self, line: Line, payload: Json) -> None:
-        """Take the head of this session; a fork's file holds the head of its origin as well."""
+        """Take the head of this session; a fork's file contains the head of its origin as well."""
         if self._seen_head:
             line.skip("the head of the session that this one was forked from")
             return
@@ -180,10 +180,10 @@ class _Rollout(ItemReader):
             state = with_originals(replayed, self.drafts)
             if not summary:
                 self.caveat(
-                    "the summary of a compaction is encrypted; only what is beside it is known"
+                    "the summary of a compaction is encrypted; only what was kept is known"
                     if sealed
-                    else "the file holds no summary of a compaction, only the messages that Codex "
-                    "went on with; anything else that it kept is missing"
+                    else "the file contains no summary of a compaction, only the messages that "
+                    "Codex continued with; anything else that it kept is missing"
                 )
         elif summary:
             state = self._rebuilt(summary)
@@ -249,7 +249,7 @@ class _Rollout(ItemReader):
                 self._user.add(read)
 
     def _user_event(self, line: Line, payload: Json) -> None:
-        """Take what the user typed: as a rule it repeats the item beside it."""
+        """Take what the user typed: as a rule it repeats the item next to it."""
         if payload.text("kind") in _NOT_TYPED:
             line.skip("repeats what Codex put in the user's name")
             return
@@ -323,7 +323,7 @@ def _begins(draft: Draft, start: str) -> bool:
 
 
 def _same(item: Draft, event: Draft) -> bool:
-    """Return whether an item holds what an event says was typed."""
+    """Return whether an item contains what an event says was typed."""
     held, typed = " ".join(item.text.split()), " ".join(event.text.split())
     return held == typed or (bool(typed) and typed in held and not _is_injected(item))
 

@@ -1,7 +1,7 @@
 """Texts and images of a message's content, in the forms of Anthropic, OpenAI, MCP and their kin.
 
 Content is a text, or a list of texts and blocks. The forms share their names, so that one function
-reads all of them. What is not carried over is said of the line that holds it.
+reads all of them. What is not carried over is said of the line that contains it.
 """
 
 from collections.abc import Collection, Iterator
@@ -41,7 +41,7 @@ def _pieces(block: Json, line: Line) -> Iterator[str | Image]:
             block.at("text"), str
         ):
             if block.listed("citations"):
-                line.leave_out("citations", "a fixture holds texts only")
+                line.leave_out("citations", "a fixture contains texts only")
             yield block["text"]
         case "refusal":
             yield block.text("refusal")
@@ -70,7 +70,7 @@ def _pieces(block: Json, line: Line) -> Iterator[str | Image]:
 
 
 def _images(block: Json) -> Iterator[Image]:
-    """Yield the image of a block, or all whose addresses it holds."""
+    """Yield the image of a block, or all whose addresses it contains."""
     source = block.entry("source") or block
     media_type = source.first("media_type", "mediaType", "mimeType")
     if data := source.text("data"):

@@ -1,7 +1,7 @@
 """Sessions of GitHub Copilot CLI: ``events.jsonl``, one event to a line.
 
-Events of sub-agents stand among those of the session; each agent is a thread of its own. After a
-compaction the session goes on with the summary and what came since the compaction was begun.
+Events of sub-agents are among those of the session; each agent is a thread of its own. After a
+compaction the session continues with the summary and what came since the compaction was begun.
 """
 
 from collections.abc import Iterator
@@ -33,8 +33,8 @@ from compression_eval.conversations.sources import SourceFile, Value
 _SPOKEN = ("user.message", "assistant.message", "tool.execution_start", "tool.execution_complete")
 
 _STATE = (
-    "a recorded state holds the summary and what came after it was begun; Copilot also puts back "
-    "the user's messages, the plan and the tasks in a form that the file does not hold"
+    "a recorded state contains the summary and what came after it was begun; Copilot also puts "
+    "back the user's messages, the plan and the tasks in a form that the file does not contain"
 )
 
 
@@ -124,7 +124,7 @@ class _Thread(Reader):
         self._by_user[event.text("data", "toolCallId")] = event.entry("data")
 
     def started(self, line: Line, event: Json) -> None:
-        """Take the start of a call, which as a rule the answer before it holds."""
+        """Take the start of a call, which as a rule the answer before it contains."""
         data, last = event.entry("data"), self.last
         if data.text("toolCallId") in self._callers | self._by_user.keys():
             return
@@ -149,7 +149,7 @@ class _Thread(Reader):
         elif result or data.entry("error"):
             self.say(line, Draft("tool", [text, *images], call_id=call_id))
         else:
-            line.skip("a call was carried out; the file does not hold its result")
+            line.skip("a call was carried out; the file does not contain its result")
 
     def compacting(self, _: Line, event: Json) -> None:
         self._begun = len(self.drafts), event.entry("data")

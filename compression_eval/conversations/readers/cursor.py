@@ -1,7 +1,7 @@
 """Conversations of Cursor: agent transcripts and the store ``state.vscdb``.
 
-Transcripts (``agent-transcripts/*.jsonl``) hold calls without ids and no results; the store holds
-both.
+Transcripts (``agent-transcripts/*.jsonl``) contain calls without ids and no results; the store
+contains both.
 """
 
 import re

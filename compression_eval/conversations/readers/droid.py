@@ -26,7 +26,7 @@ class _Session(Reader):
     def head(self, _: Line, entry: Json) -> None:
         self.session = self.session or entry.text("id")
         if entry.text("parent"):
-            self.caveat("the session goes on from another one")
+            self.caveat("the session continues from another one")
 
     def message(self, line: Line, entry: Json) -> None:
         message = entry.entry("message")

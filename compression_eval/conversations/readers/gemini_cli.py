@@ -1,12 +1,13 @@
-"""Sessions of Gemini CLI and of Qwen Code, which descends from it: content stands in parts.
+"""Sessions of Gemini CLI and of Qwen Code, which descends from it: content is in parts.
 
 Gemini CLI writes one JSON document, or, in newer versions, a record per line. Records that come
 again under the same id replace the earlier one. A rewind removes what follows; a rewritten message
-list is what the agent went on with after it compressed its history. Calls hold their own results.
+list is what the agent continued with after it compressed its history. Calls contain their own
+results.
 
 Qwen Code writes lines in the frame of Claude Code's. What the model saw is the path from the first
-record to the last one in the file; records beside it were taken back. A compression is recorded
-with the whole history that the model went on with.
+record to the last one in the file; records next to it were taken back. A compression is recorded
+with the whole history that the model continued with.
 """
 
 from collections import defaultdict
@@ -62,7 +63,7 @@ class _Session(Reader):
         self.header = header
         self._history: list[_Slot] = []
         self._current: dict[str, _Slot | None] = {}
-        """What the agent holds, by id, in order; None for messages that a compression made."""
+        """What the agent has, by id, in order; None for messages that a compression made."""
         self._rewrites: list[tuple[Line, list[_Slot], list[Json], bool]] = []
         """New message lists: the line of each, what the agent held before, and whether that was
         shortened."""
@@ -86,7 +87,7 @@ class _Session(Reader):
             self._message(entry, line)
 
     def _message(self, record: Json, line: Line) -> None:
-        """Put a message in its place: at the end, or where it stood before."""
+        """Put a message in its place: at the end, or where it was before."""
         name = record.name("id") or f"{line.place}\0"
         if name not in self._current:
             self._history.append(_Slot(record, [line]))
@@ -96,7 +97,7 @@ class _Session(Reader):
             slot.lines.append(line)
 
     def _set(self, changes: Json, line: Line) -> None:
-        """Take a new list of messages, which is shortened or only goes on."""
+        """Take a new list of messages, which is shortened or only continues."""
         records = [record for record in changes.entries("messages") if record]
         if not records:
             return
@@ -138,7 +139,7 @@ class _Session(Reader):
                 line.skip("undone by a rewind of the user")
             return
         for line in slot.lines[:-1]:
-            line.skip("written anew by a later line")
+            line.skip("written again by a later line")
         slot.drafts = _drafts(slot.record, slot.lines[-1])
         self.say(slot.lines[-1], *slot.drafts)
         self.models[origin(slot.record.text("model"))] += bool(slot.drafts)
@@ -228,7 +229,7 @@ def _media(part: Json) -> Image | None:
 
 
 def response_of(part: Json) -> Draft:
-    """Return the result that a part holds."""
+    """Return the result that a part contains."""
     response = part.entry("functionResponse")
     return Draft("tool", list(_answer(response)), call_id=response.name("id"))
 

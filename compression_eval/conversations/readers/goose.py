@@ -1,8 +1,8 @@
 """Sessions of Goose: its database, an exported session, and the JSON Lines of older versions.
 
-All hold the same messages. Each says whether the user and whether the agent sees it. A compaction
-hides everything before it from the agent and adds, for the agent alone, the summary as a user
-message, a note in the assistant's name, and the user's last message once more.
+All contain the same messages. Each says whether the user and whether the agent sees it. A
+compaction hides everything before it from the agent and adds, for the agent alone, the summary as a
+user message, a note in the assistant's name, and the user's last message once more.
 """
 
 from collections.abc import Iterator
@@ -116,7 +116,7 @@ def _drafts(role: str, content: list[Json], line: Line) -> list[Draft]:
     for part in content:
         match part.text("type"):
             case "toolRequest" | "frontendToolRequest" if said.role == "user":
-                line.leave_out("tool call", "it stands in a message of the user")
+                line.leave_out("tool call", "it is in a message of the user")
             case "toolRequest" | "frontendToolRequest":
                 call = part.entry("toolCall", "value")
                 if not call:

@@ -1,6 +1,6 @@
 """Sessions of Hermes: its ``state.db``, and what it wrote or exported as JSON.
 
-A compaction can end a session and go on in a new one; a branch and a sub-agent also name the
+A compaction can end a session and continue in a new one; a branch and a sub-agent also name the
 session they come from, but are conversations of their own.
 
 As JSON there are three forms: a message on each line behind one that describes the session;
@@ -153,7 +153,7 @@ def _recognise_database(source: SourceFile) -> str | None:
 
 
 def _read_database(source: SourceFile) -> Iterator[Conversation]:
-    """Yield the conversations of a database; sessions that go on with each other are one."""
+    """Yield the conversations of a database; sessions that continue with each other are one."""
     if is_database(source):
         with opened(source.path) as connection:
             yield from _Store(connection).conversations()
@@ -203,7 +203,7 @@ class _Store:
         lineage.model = next((session.model for session in sessions if session.model), "")
         if kind == "child":
             lineage.caveat(
-                "the session names another as its parent but does not go on from a compaction of it"
+                "the session names another as its parent but does not continue from its compaction"
             )
         query = f"SELECT {self._prompt} FROM sessions WHERE id = ?"  # noqa: S608 own names
         for session in sessions:
@@ -241,7 +241,7 @@ def _recognise(source: SourceFile) -> str | None:
 
 
 def _read(source: SourceFile) -> Iterator[Conversation]:
-    """Yield the conversations of a file; exported sessions that go on with each other are one."""
+    """Yield the conversations of a file; exported sessions that continue each other are one."""
     nothing = (
         f"{source.path}: expected sessions of Hermes (messages on lines, exported sessions or a "
         "snapshot), found none"

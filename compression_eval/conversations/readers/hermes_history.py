@@ -1,7 +1,7 @@
 """From the stored messages of a Hermes lineage to its true history and its compactions.
 
-A compaction leaves the earlier messages where they are and writes what the agent goes on with
-behind them: the kept head, the summary, the kept tail. So the kept messages stand there twice,
+A compaction leaves the earlier messages where they are and writes what the agent continues with
+behind them: the kept head, the summary, the kept tail. So the kept messages are there twice,
 once more for every compaction; taken as they are they would be said again and again.
 """
 
@@ -26,7 +26,7 @@ _ENCODED = "\x00json:"
 REASONING = ("reasoning", "reasoning_content", "reasoning_details", "codex_reasoning_items")
 REPEATS = ("api_content", "codex_message_items")
 _LOST = (
-    "a summary stands for earlier messages that the file no longer holds; it is kept as a message"
+    "a summary stands for earlier messages that are no longer in the file; it is kept as a message"
 )
 
 
@@ -37,7 +37,7 @@ class Row:
     line: Line
     draft: Draft
     session: int = 0
-    """Which session of the lineage it stands in, counted from 0."""
+    """Which session of the lineage it is in, counted from 0."""
     undone: bool = False
     """Whether the user took it back."""
     compacted: bool = False
@@ -172,7 +172,7 @@ def _find_blocks(rows: Sequence[Row]) -> tuple[list[_Block], bool]:
         pairs = zip(head, view, strict=False)
         block.copies.update((copy, old) for copy, old in pairs if _repeats(copy, old))
         _add_tail(block, rows[position + 1 :], view)
-        # The store itself may say that what stands before a summary was compacted.
+        # The store itself may say that what is before a summary was compacted.
         told = any(earlier.compacted or earlier.session != row.session for earlier in view)
         if view and (told or block.copies.keys() - set(head)):
             blocks.append(block)
@@ -299,7 +299,7 @@ def _settle(block: _Block, rows: Sequence[Row], history: list[Row]) -> Iterator[
             if row.undone:
                 yield row.source
         if row is block.row and block.prior and original is None:
-            # What the summary was joined to stands nowhere else.
+            # What the summary was joined to is nowhere else.
             history.append(Row(row.line, Draft(row.draft.role, [block.prior])))
             row.line.leave_out("summary", "the summary of a compaction")
         elif row is block.row:

@@ -46,7 +46,7 @@ _Break = tuple[int, str | None]
 
 @dataclass(eq=False)
 class _Call:
-    """A model call that was answered, and where it stands among the events."""
+    """A model call that was answered, and where it is among the events."""
 
     index: int
     event: "ModelEvent"
@@ -103,7 +103,7 @@ def _give_ids(messages: Iterable["ChatMessage"]) -> None:
 def _threads_of(sample: "EvalSample") -> list[_Thread]:
     """Return the conversations of a sample, the main one first; messages without an id get one.
 
-    Its events hold the calls of the agent, of sub-agents, of scorers and of what summarises. A
+    Its events contain the calls of the agent, of sub-agents, of scorers and of what summarises. A
     call belongs to a conversation if its answer is a message of it, or was part of what a later
     call of it was given.
     """
@@ -240,7 +240,7 @@ class _History:
     def add_results(self, events: Sequence[tuple[int, "ToolEvent"]]) -> None:
         """Settle the thread's tool calls, given with their places.
 
-        A result that no message holds is taken from its event.
+        A result that no message contains is taken from its event.
         """
         drafts = self._conversation.drafts
         results = {draft.call_id: draft for draft in drafts if draft.call_id}
@@ -388,7 +388,7 @@ def drafts_of(message: "ChatMessage", line: Line) -> list[Draft]:
     """Return what a message becomes.
 
     As a rule it is one. Tools that the provider runs stand with their results inside the answer; a
-    fixture holds each result behind its call, so that what follows is a message of its own.
+    fixture contains each result behind its call, so that what follows is a message of its own.
     """
     drafts = [Draft(message.role)]
     if message.role == "tool":

@@ -71,21 +71,21 @@ def chat_draft(message: Json, line: Line) -> Draft | None:
 
 
 class ValueThread(Reader):
-    """A conversation of messages or items: each has a line, or a value holds many of them."""
+    """A conversation of messages or items: each has a line, or a value contains many of them."""
 
     framed: ClassVar[tuple[str, str, int]] = ("conversation", "message", 0)
-    """What to call an object that holds many, one of a list of them, and the first's number."""
+    """What to call an object that contains many, one of a list of them, and the first's number."""
     lacks = ()
     of_lines = False
     """Whether each message has a line; the first value that can be read decides."""
     _begun = False
 
     def frame_of(self, value: Any) -> Json | None:
-        """Return a value as an object that holds many messages; None if it is none."""
+        """Return a value as an object that contains many messages; None if it is none."""
         raise NotImplementedError
 
     def take_frame(self, line: Line, frame: Json, value: Value) -> None:
-        """Take an object that holds many messages, and what it says beside them."""
+        """Take an object that contains many messages, and what it says next to them."""
         raise NotImplementedError
 
     def name_of(self, entry: Json) -> str:
@@ -93,13 +93,13 @@ class ValueThread(Reader):
         return f"message:{label(entry.text('role'))}"
 
     def read_all(self, value: Value, what: str, messages: list[Any], first: int = 0) -> None:
-        """Take messages that a value holds."""
+        """Take messages that a value contains."""
         for number, message in enumerate(map(Json.of, messages), first + self.framed[2]):
             place = f"{value.place}, {what} {number}"
             super().feed(Value(place, message, replaced=value.replaced))
 
     def feed(self, value: Value) -> None:
-        """Take what a value holds: one message, a list of them, or an object around them."""
+        """Take what a value contains: one message, a list of them, or an object around them."""
         frame = self.frame_of(value.value)
         if not value.problem and not self._begun:
             self._begun, self.of_lines = True, not (frame or isinstance(value.value, list))
@@ -153,7 +153,7 @@ class _Thread(ValueThread):
             self._waiting[called].append(draft.calls[0].id)
 
     def take_frame(self, line: Line, frame: Json, value: Value) -> None:
-        # A request may stand with its response.
+        # A request may be with its response.
         choices = (frame.entry("response") or frame).entries("choices")[:1]
         answers = filter(None, (choice.entry("message") for choice in choices))
         self.read_all(value, "message", [*frame["messages"], *answers])
@@ -163,7 +163,7 @@ class _Thread(ValueThread):
         functions = [{"type": "function", "function": item} for item in frame.listed("functions")]
         self.take_tools([*frame.listed("tools"), *functions])
         for key in filter(frame.get, _SET_ANEW):
-            line.leave_out(key, "of a fixture; it is set anew where the import is written")
+            line.leave_out(key, "of a fixture; it is set again where the import is written")
         if earlier := frame.text("source", "origin"):
             self.origin = origin(self.origin, "from", earlier)
         for item in frame.entries("recorded_compactions"):
@@ -208,7 +208,7 @@ def _is_chat(value: Any) -> bool:
     if not _is_message(value):
         return False
     if "content" not in value and not (value.keys() & {"tool_calls", "function_call"}):
-        return False  # its words stand elsewhere: it is another agent's message
+        return False  # its words are elsewhere: it is another agent's message
     content = value.get("content")
     if isinstance(content, list):
         return all(part.text("type") in _CHAT_PARTS for part in entries(content))

@@ -1,7 +1,7 @@
 """Sessions of OpenCode: ``opencode export`` and its database.
 
-Both hold the same: a session, its messages, and the parts of each. A compaction is a user message
-with a part of that name and the assistant message behind it, whose text is the summary.
+Both contain the same: a session, its messages, and the parts of each. A compaction is a user
+message with a part of that name and the assistant message behind it, whose text is the summary.
 """
 
 from collections.abc import Iterator

@@ -37,7 +37,7 @@ class _Seen(NamedTuple):
 
 
 class _Events(Reader):
-    """Events of an agent, which holds of them what its condensations left.
+    """Events of an agent, which keeps of them what its condensations left.
 
     Parallel calls are events of their own; those of one model reply make one turn.
     """

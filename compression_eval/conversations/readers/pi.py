@@ -1,6 +1,6 @@
 """Pi sessions: a JSON value per line, linear (version 1) or a tree (versions 2 and 3).
 
-What the model saw is the path from the first entry to the last one in the file. Entries beside
+What the model saw is the path from the first entry to the last one in the file. Entries next to
 it are on branches that the user left, so nothing of them is evidence.
 """
 
@@ -77,7 +77,7 @@ class _Session(Reader):
     def compaction(self, line: Line, entry: Json) -> None:
         """Take a compaction; what it left is known once the path is."""
         if "details" in entry:
-            line.leave_out("details", "lists that the agent kept beside the summary")
+            line.leave_out("details", "lists that the agent kept with the summary")
 
     kinds: ClassVar[Table] = {
         "session": head,
@@ -176,7 +176,7 @@ def _draft(message: Json, line: Line) -> Draft | None:
 
 
 def _recognise(source: SourceFile) -> str | None:
-    """Claim a file by a line that only Pi writes, unless most messages hold another agent's blocks.
+    """Claim a file by a line that only Pi writes, unless most messages are another agent's.
 
     Other agents write lines of type message, too, with Anthropic's blocks in them.
     """

@@ -171,7 +171,7 @@ class ItemReader(Reader):
 
 
 def _result(item: Json, line: Line) -> Content:
-    """Return the result that an item holds."""
+    """Return the result that an item contains."""
     value = item.at("tools" if item.text("type") == "tool_search_output" else "output")
     if isinstance(value, dict) and "content" in value:  # in old files
         return content_of(value["content"], line)
@@ -183,7 +183,7 @@ def _result(item: Json, line: Line) -> Content:
 
 
 def _own_result(item: Json, kind: str) -> Content:
-    """Return the result that a hosted call holds itself."""
+    """Return the result that a hosted call contains itself."""
     match kind:
         case "image_generation_call" if item.text("result"):
             return [image_at("data:image/png;base64," + item.text("result"))]
@@ -202,7 +202,7 @@ def _own_result(item: Json, kind: str) -> Content:
 class _Thread(ItemReader, ValueThread):
     framed = ("request", "item", 1)
     response = ""
-    """Id of the last response; the request that names it goes on from there."""
+    """Id of the last response; the request that names it continues from there."""
     _instructions = ""
 
     def __init__(self) -> None:
@@ -220,7 +220,7 @@ class _Thread(ItemReader, ValueThread):
         self.read_item(line, entry)
 
     def take_frame(self, line: Line, frame: Json, value: Value) -> None:
-        """Take a request, with its response if that stands in the same object."""
+        """Take a request, with its response if that is in the same object."""
         if frame.text("previous_response_id") not in ("", self.response):
             self.caveat(
                 "the conversation begins elsewhere: its first request names an earlier response"

@@ -123,6 +123,6 @@ def _stamps(path: Path) -> dict[str, tuple[int, int]]:
 
 
 def stored_object(text: Any) -> tuple[Json, str]:
-    """Return the JSON object that a column holds, or why there is none."""
+    """Return the JSON object that a column contains, or why there is none."""
     value = from_json(text_of(text) if isinstance(text, bytes) else text)
     return (Json(value), "") if isinstance(value, dict) else (Json(), UNREADABLE)

@@ -4,10 +4,10 @@ Commands in fenced blocks stay text, as the model wrote and saw them: a call mad
 need an id that nobody gave, and would turn the results, which are user messages, into something
 else. Models that call tools have calls and ids of their own, which are kept.
 
-A trajectory of SWE-agent holds the history that the model was shown, and beside it a trajectory
+A trajectory of SWE-agent contains the history that the model was shown, and next to it a trajectory
 that repeats every step in another form. Where several agents worked in turn, each has its own
 conversation. A trajectory of mini-swe-agent is a bare list of messages, or, later, an object that
-holds one.
+contains one.
 """
 
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ class _Run(Reader):
             self.caveat(TEXT_ACTIONS)
         if self.demonstrated:
             self.caveat(
-                f"{self.demonstrated} messages of a demonstration, of another task, stand before "
+                f"{self.demonstrated} messages of a demonstration, of another task, are before "
                 "the conversation"
             )
         return self

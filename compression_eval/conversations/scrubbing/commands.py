@@ -144,7 +144,7 @@ def scrub_command(
         files = fixture_files(inputs)
         work = Corpus(out, made_by, files, engine, shard_bytes, force=force)
         if work.complete:
-            say_done_before(f"{out}: this was scrubbed before; --force scrubs it anew", report)
+            say_done_before(f"{out}: this was scrubbed before; --force scrubs it again", report)
             return
     else:
         if force:
@@ -331,7 +331,7 @@ class _Scrubber:
             refuse(found.origin, bank_faults(found.bank, fixture))
             bank = scrub_bank(found.bank, scrubbed)
             refuse(f"{found.origin}: after scrubbing", bank_faults(bank, scrubbed.fixture))
-            # Facts that no longer hold are told.
+            # Facts that no longer contain are told.
             before, after = (
                 [*map(str, bank_findings(each, of, found.origin, shipped=False))]
                 for each, of in ((found.bank, fixture), (bank, scrubbed.fixture))

@@ -143,13 +143,13 @@ def _account(name: str, rule: str, sign: str) -> Taught:
 
 _FORGE_ADDRESS, _MADE_UP = "forge-address", "made-up"
 ONLY_TEACHES = (_FORGE_ADDRESS, _MADE_UP)
-"""Rules that replace nothing: `emails` replaces the address of a forge, and a name beside an
+"""Rules that replace nothing: `emails` replaces the address of a forge, and a name next to an
 address that nobody has is mostly nobody's. It is still a sign: who commits as ``jane@localhost``
 also has a home folder.
 """
 
 _MADE_BY_FORGES = ("login", "logged-in", _FORGE_ADDRESS, "gh-view")
-"""Rules for what a forge writes: what stands there is an account, even if it is a word."""
+"""Rules for what a forge writes: what is there is an account, even if it is a word."""
 
 
 def _handles(text: str) -> Iterator[Hit]:
@@ -175,7 +175,7 @@ def _teach_handles(text: str, hits: Sequence[Hit]) -> Taught:
         elif hit.kind != "user":
             yield Learnt(value, hit.kind, hit.rule), SURE
         elif hit.rule in _MADE_BY_FORGES or not is_common(value):
-            # An address that a forge made holds the number and the name of a real account.
+            # An address that a forge made contains the number and the name of a real account.
             sign = SURE if hit.rule in (_FORGE_ADDRESS, "logged-in") else hit.rule
             sign = {"branch": "", "profile": LOGIN, "login": NAMED, UNSURE: NAMED}.get(
                 hit.rule, "" if value.isdigit() else sign
@@ -378,7 +378,7 @@ _OWN_ADDRESS = re.compile(
     r"(?:user\.email|GIT_(?:AUTHOR|COMMITTER)_EMAIL|(?:\n|\\n)(?:\\t|\s){0,4}email)[ =]{1,3}"
     r"[\"'\\]{0,3}\Z"
 )
-"""What the address of who works in a session stands behind; its domain is theirs."""
+"""What the address of who works in a session is behind; its domain is theirs."""
 
 
 def _teach_emails(text: str, hits: Sequence[Hit]) -> Taught:

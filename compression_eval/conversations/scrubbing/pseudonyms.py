@@ -72,7 +72,7 @@ class Pseudonyms:
         """Return those of the key in a file; white space around it is no part of it.
 
         Raises:
-            DataError: The file holds no key.
+            DataError: The file contains no key.
         """
         key = path.read_bytes().strip()
         if not key:
@@ -208,7 +208,7 @@ def without_key_prefix(value: str) -> str:
 
 
 def without_secret_pseudonyms(text: str) -> str:
-    """Return a text without the stand-ins of secrets that stand in it."""
+    """Return a text without the stand-ins of secrets that are in it."""
 
     def kept(found: re.Match[str]) -> str:
         word = found[0].removeprefix("~SCRUBBED").replace("~", "")

@@ -1,6 +1,6 @@
-r"""What a text holds: JSON in it decoded, what the passes find there, and what that teaches.
+r"""What a text contains: JSON in it decoded, what the passes find there, and what that teaches.
 
-JSON that stands in a text is decoded first, to any depth: on JSON as it is written a rule meets
+JSON that is in a text is decoded first, to any depth: on JSON as it is written a rule meets
 ``\n/Users/NAME``, takes the ``n`` for a letter before the path, and misses it. What is changed is
 written back the way it was, and every byte between stays.
 
@@ -58,7 +58,7 @@ class Found(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a whole text holds."""
+    """What a whole text contains."""
 
     lessons: tuple[Lesson, ...]
     is_silent: bool
@@ -71,7 +71,7 @@ class Reader:
     """Reads texts with some passes.
 
     What is found depends on the text alone, so it is remembered: every text is read to learn from
-    it, to replace what it holds, and to audit what was made. Of the text only a digest is kept.
+    it, to replace what it contains, and to audit what was made. Of the text only a digest is kept.
     """
 
     def __init__(self, passes: tuple[str, ...]) -> None:
@@ -254,7 +254,7 @@ _WINDOWS_PATH = re.compile(r"[A-Za-z]:\\[^\s\"'`]*\Z|[A-Za-z]--[\w-]*\Z")
 _NEAR = 200
 """So many characters around what was undone are read with it."""
 _CUT = "\n\x1f\n"
-"""Stands between parts that are not read; nothing that holds it is a value."""
+"""Stands between parts that are not read; nothing that contains it is a value."""
 
 
 class View:
@@ -297,7 +297,7 @@ class View:
     def hits(self, found: Iterable[Hit]) -> Iterator[Hit]:
         """Yield those hits in the view that the text does not show, as places in the text.
 
-        A hit beside something undone is one, too: before that a letter may have been there.
+        A hit next to something undone is one, too: before that a letter may have been there.
         """
         for hit in found:
             start, end = self._starts[hit.start], self._ends[hit.end - 1]

@@ -1,4 +1,4 @@
-"""The rules of all passes, from `rules.yaml`, where a text holds what they look for, and words.
+"""The rules of all passes, from `rules.yaml`, where a text contains what they look for, and words.
 
 The words that rules must know are those of `words.yaml` and of the package ``english-words``.
 """
@@ -50,10 +50,10 @@ class Hit:
     rule: str
     kind: str
     value: str = ""
-    """What stands there, where it is written in another way (see `reading`)."""
+    """What is there, where it is written in another way (see `reading`)."""
 
     def of(self, text: str) -> str:
-        """Return what stands at the place in a text."""
+        """Return what is at the place in a text."""
         return self.value or text[self.start : self.end]
 
 
@@ -94,7 +94,7 @@ def matches(
 
 
 def holds_any(text: str, hints: Iterable[str]) -> bool:
-    """Return whether a text holds any of some literals, which are in lower case."""
+    """Return whether a text contains any of some literals, which are in lower case."""
     lowered = _lowered(text)
     return any(hint in lowered for hint in hints)
 
@@ -142,7 +142,7 @@ def rules(passage: str) -> tuple[Rule, ...]:
 
 @cache
 def yaml_file(name: str) -> Any:
-    """Return what a YAML file of this folder holds."""
+    """Return what a YAML file of this folder contains."""
     return yaml.safe_load((files(__package__) / f"{name}.yaml").read_text(encoding="utf-8"))
 
 

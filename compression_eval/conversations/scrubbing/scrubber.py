@@ -75,7 +75,7 @@ def scrub(
     """Scrub one conversation. The same input gives the same bytes, whatever was scrubbed before.
 
     Args:
-        fixture: The conversation; it may hold what loading would refuse, such as trailing tool
+        fixture: The conversation; it may contain what loading would refuse, such as trailing tool
             messages without a call.
         settings: Which passes.
         pseudonyms: Where the stand-ins come from.

@@ -87,7 +87,7 @@ def secrets(text: str) -> Iterator[Hit]:
 
 
 def stands_for_itself(value: str) -> bool:
-    """Return whether a value is a secret wherever it stands, not only beside its name."""
+    """Return whether a value is a secret wherever it stands, not only besides its name."""
     if value.endswith(MARK):  # every stand-in begins so
         return False
     is_code = (_HUMP.search(value) and _is_of_words(value)) or _NUMBERED.fullmatch(value)
@@ -99,7 +99,7 @@ def stands_for_itself(value: str) -> bool:
 def _is_secret(rule: Rule, found: re.Match[str], value: str) -> bool:
     """Return whether a value that only a name before it gives away is one."""
     rest = without_secret_pseudonyms(value)
-    if rest != value:  # something beside a stand-in may still be a secret
+    if rest != value:  # something next to a stand-in may still be a secret
         return bool(re.search(r"[A-Za-z0-9]{6}", without_key_prefix(rest)))
     if rule.name == "password-in-url" or _is_placeholder(value):
         return not _is_placeholder(value)
@@ -124,7 +124,7 @@ def _is_named(rule: Rule, found: re.Match[str], value: str) -> bool:
 
 
 def _password_of(value: str) -> str | None:
-    """Return the password that Base64 of ``user:password`` holds; None if it is something else."""
+    """Return the password in Base64 of ``user:password``; None if it is something else."""
     try:
         user, colon, password = base64.b64decode(value, validate=True).decode().partition(":")
     except ValueError:

@@ -96,7 +96,7 @@ class ScrubSettings:
         Args:
             profile: One of `PROFILES`.
             skip: Passes of the profile that shall not run.
-            add: Passes that shall run beside those of the profile.
+            add: Passes that shall run besides those of the profile.
             listed: Names that no rule can know.
 
         Raises:
@@ -316,7 +316,7 @@ class TextPasses:
 
         Args:
             text: Any text.
-            where: The field that it stands in.
+            where: The field that it is in.
         """
         known = self.vocabulary.changes
         for lesson in self._reader.read(text, of_call=where.endswith(".arguments")).lessons:
@@ -342,7 +342,7 @@ class TextPasses:
         if text in self._clean:
             return text
         reading = self._reader.read(text, of_call=where.endswith(".arguments"))
-        # A known value may stand in a disguise, which is undone in the decoded parts only.
+        # A known value may be in a disguise, which is undone in the decoded parts only.
         maybe = reading.is_disguised or self.vocabulary.may_be_in(text)
         scrubbed = text
         if maybe or not reading.is_silent:
@@ -408,7 +408,7 @@ def rewritten(data: Any, model: type[Open], rewrite: Callable[[str, str], str]) 
     Args:
         data: Any JSON.
         model: What it is.
-        rewrite: From a text and the field it stands in to what the text shall be.
+        rewrite: From a text and the field it is in to what the text shall be.
     """
 
     def inside(value: Any, models: _Models, where: str) -> Any:

@@ -1,6 +1,6 @@
 """What conversations taught the passes: values that are replaced wherever they stand.
 
-A password stands beside its name once, and bare in the command that uses it; a user's name stands
+A password stands besides its name once, and bare in the command that uses it; a user's name stands
 in a home path, and in a sentence. So the passes first read everything and note such values here,
 and then each text is searched for them.
 
@@ -48,7 +48,7 @@ _CODE = {
     *("bot", "app", "organization", "company"),
 }
 """Signs that a name is one of the code, and no person's. A folder is one, too, if nothing but a
-home folder shows an account of that name: work may lie in ``/data/lab/jane``."""
+home folder shows an account of that name: work may are in ``/data/lab/jane``."""
 _PLACES = {FOLDER, HOME, SURE, OPENED}
 _OWNS = {"owner", "scope", "site"}
 """Signs that an account has repositories, packages or pages, as a person or a company does."""
@@ -76,14 +76,14 @@ _FORGE_BEFORE = re.compile(
     r"|(?<![\w./-])(?:\.\.[/\\])*(?:Users|home)[/\\]|(?<![A-Za-z0-9])Users-"
     r"|(?:ghcr|docker)\.io/|/(?:gh|git)/|%2[Ff]|\]\(/|\blabel[\"'\\]{0,3}\s?[:=]\s?[\"'\\]{1,2})\Z"
 )
-"""What an account's name stands behind, whatever it is."""
+"""What an account's name is behind, whatever it is."""
 _BRANCH_BEFORE = re.compile(
     r"(?:(?:^|[^\w./@-]|\\[nrt])(?:(?:origin|(?:refs/)?heads|remotes/\w+)/)?|\.{2,3})\Z"
 )
 _BRANCH_BEHIND = re.compile(r"/(?=[A-Za-z0-9])[\w.-]*+(?<!\.)(?!/)")
 _MEMBER_BEFORE = re.compile(r"[\"']\s{0,2}:\s{0,2}\\{0,3}\"\Z")
 _MEMBER_BEHIND = re.compile(r"\\{0,3}\"")
-"""Around a value in JSON, which may stand in a string itself."""
+"""Around a value in JSON, which may be in a string itself."""
 _WHOLE_BEHIND = re.compile(r"(?::[A-Za-z][\w./-]{0,200})?\Z")
 """Behind a name that is a whole string, or in ``name:branch``."""
 _FILE_END = re.compile(r"\.[A-Za-z]{1,5}\Z")
@@ -203,9 +203,9 @@ class Vocabulary:
         return self._signs.get(key, set()) | shared
 
     def may_be_in(self, text: str) -> bool:
-        """Return False only if no value stands in a text, nor in any JSON that it holds."""
+        """Return False only if no value is in a text, nor in any JSON that it contains."""
         if any(self._tables()) and _ESCAPED_LETTER.search(text):
-            return True  # decoded it may hold runs that it does not hold as it stands
+            return True  # decoded it may contain runs that it does not contain as it stands
         plain = _plain(text)
         return any(
             run or "\\" in text or _plain(learnt.value) in plain
@@ -213,7 +213,7 @@ class Vocabulary:
         )
 
     def hits(self, text: str) -> dict[str, list[Hit]]:
-        """Return, by pass, where a text holds what was learnt, as whole words."""
+        """Return, by pass, where a text contains what was learnt, as whole words."""
         plain = _plain(text)
         learnt: dict[str, dict[str, Learnt]] = {}
         for _, passage, entry in self._candidates(plain):
@@ -253,7 +253,7 @@ class Vocabulary:
         return _are_of_code(self._signs_of(name.casefold()))
 
     def _is_meant(self, entry: Learnt, text: str, hit: Hit) -> bool:
-        """Return whether a value that stands in a text is what was learnt."""
+        """Return whether a value that is in a text is what was learnt."""
         near = text[max(0, hit.start - _NEAR) : hit.start]
         if entry.kind == "number":
             return bool(_NUMBER_BEFORE.search(near))
@@ -271,7 +271,7 @@ class Vocabulary:
         return _is_free(text, hit, near, sure=_are_sure(signs))
 
     def _surname(self, entry: Learnt, text: str, hit: Hit) -> Iterator[Hit]:
-        """Yield the last name that stands behind a first one: no word, and not of the code."""
+        """Yield the last name that is behind a first one: no word, and not of the code."""
         first = text[hit.start : hit.end]
         is_first = entry.kind in ("user", "person") and first.isalpha() and first.istitle()
         found = _SURNAME.match(text, hit.end) if is_first and len(first) > 3 else None
@@ -349,13 +349,13 @@ def _whole_words(value: str, searched: str, text: str) -> Iterator[tuple[int, in
 
 
 def _is_free(text: str, hit: Hit, near: str, *, sure: bool) -> bool:
-    """Return whether a name that stands in a text means the account or the person there.
+    """Return whether a name that is in a text means the account or the person there.
 
     Args:
         text: Where it stands.
         hit: Its place.
         near: What is before it.
-        sure: Whether the name is known by two signs; else it must stand where accounts do.
+        sure: Whether the name is known by two signs; else it must be where accounts do.
     """
     start, end = hit.start, hit.end
     if _stands_as_account(text, start, end, near):

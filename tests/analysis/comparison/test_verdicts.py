@@ -1,4 +1,4 @@
-"""Verdicts, exit codes and what stands beside them, on runs whose scores are known."""
+"""Verdicts, exit codes and what stands next to them, on runs whose scores are known."""
 
 import json
 import shlex
@@ -75,7 +75,7 @@ def test_the_other_way_round_it_is_better(good: EvalLog, bad: EvalLog, controls:
     assert code == 0
     assert found["outcome"] == "no regression"
     assert verdicts(found)["knowledge"] == verdicts(found)["overall"] == "better"
-    # What is shown of the margin stands beside the verdict, on the other measures as well.
+    # What is shown of the margin stands next to the verdict, on the other measures as well.
     code, found = as_json(good.location, "--to", bad.location, "--margin", "2.5", *stored)
     assert (code, found["margin"]) == (0, 2.5)
     small = "worse, by less than the margin"
@@ -290,7 +290,7 @@ def test_controls_that_do_not_fit_are_refused_by_what_differs(
         error = refused(compared(*sides, "--controls", other, full))
         assert error.startswith("--controls: ")
         assert f"the runs of 'none' do not fit base: {name} (" in error
-        if name == "unfinished":  # a run beside it that fits is taken
+        if name == "unfinished":  # a run next to it that fits is taken
             lone = changed(read_eval_log(str(other)), folder / "beside", another_run)
             assert compared(*sides, "--controls", lone, none, full).exit_code == 0
     error = refused(compared(*sides, "--controls", none))
@@ -298,7 +298,7 @@ def test_controls_that_do_not_fit_are_refused_by_what_differs(
 
 
 def _reads(held: int) -> Callable[[Call], str]:
-    """Return a grader that always says the same of answers, and that states hold some facts."""
+    """Return a grader that always says the same of answers, and that states contain some facts."""
 
     def reply(call: Call) -> str:
         if not scripted.is_reading(call):

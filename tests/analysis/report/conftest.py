@@ -20,7 +20,7 @@ def report(*arguments: str | Path) -> Result:
 
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder whose ``logs`` hold full, none, tail and a compression that fails."""
+    """A folder whose ``logs`` contain full, none, tail and a compression that fails."""
     folder = tmp_path_factory.mktemp("report")
     conversation, bank = small.conversation(), small.bank()
     conversation["messages"][-1]["content"] += f" The banner is {EVIL} and 日誌 stays."

@@ -1,4 +1,4 @@
-"""The tables of docs/findings.md are those of the logs beside it."""
+"""The tables of docs/findings.md are those of the logs next to it."""
 
 from pathlib import Path
 

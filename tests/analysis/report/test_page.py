@@ -1,4 +1,4 @@
-"""What stands on the page: texts that cannot end their element, links into Inspect's viewer."""
+"""What is on the page: texts that cannot end their element, links into Inspect's viewer."""
 
 import json
 from itertools import product

@@ -1,4 +1,4 @@
-"""The exact test of failures, beside what scipy computes and beside counting all choices."""
+"""The exact test of failures, besides what scipy computes and next to counting all choices."""
 
 import random
 from itertools import combinations, product

@@ -1,4 +1,4 @@
-"""An interpreter that holds a stand-in for Hermes: real processes, real HTTP, no packages."""
+"""An interpreter that contains a stand-in for Hermes: real processes, real HTTP, no packages."""
 
 import sys
 from collections.abc import Callable, Sequence

@@ -29,7 +29,7 @@ def build(**arguments: object) -> None:
 
 
 def wheel(folder: Path, version: str) -> Path:
-    """A package of that name and version that holds the stand-in."""
+    """A package of that name and version that contains the stand-in."""
     info = f"hermes_agent-{version}.dist-info"
     file = folder / f"hermes_agent-{version}-py3-none-any.whl"
     with zipfile.ZipFile(file, "w") as archive:

@@ -65,7 +65,7 @@ class Imported:
         return [one["what"] for one in self.left_out if not one["known"]]
 
     def state(self, number: int) -> list[tuple[str, str]]:
-        """Return role and text of what the agent went on with after a compaction."""
+        """Return role and text of what the agent continued with after a compaction."""
         state = self.fixture.recorded_compactions[number].state
         assert state is not None
         messages = [self.fixture.messages[m] if isinstance(m, int) else m for m in state]
@@ -88,6 +88,6 @@ def imported_all(path: Path, folder: Path, *options: str, exit_code: int = 0) ->
 
 
 def imported(path: Path, folder: Path, *options: str) -> Imported:
-    """Import a file that holds one conversation."""
+    """Import a file that contains one conversation."""
     (found,) = imported_all(path, folder, *options)
     return found

@@ -64,7 +64,7 @@ def test_copilot_cli_goes_on_with_its_summary_and_what_came_while_it_was_written
     )  # fmt: skip
     assert (compaction.tokens_before, compaction.tokens_after) == (1000, 300)
     assert state(found) == ["[Summary of the conversation so far]\nThe port is 8123.", 5]
-    assert "a form that the file does not hold" in "\n".join(found.caveats)
+    assert "a form that the file does not contain" in "\n".join(found.caveats)
     assert found.fixture.model == "m-2"
     assert "transformedContent: what the client put round the message" in found.stdout
     assert "attachment file: only its name is there" in found.stdout
@@ -88,7 +88,7 @@ def test_copilot_cli_keeps_agents_apart_and_a_cleared_context_too(tmp_path: Path
         ("tool.execution_complete", done("u1", "seen")),
         ("user.message", {"content": "skill text", "source": "skill-x"}),
         ("system.notification", {"content": "A job has ended."}),
-        ("session.context_cleared", {"messagesCleared": 9, "initialMessage": "Start anew."}),
+        ("session.context_cleared", {"messagesCleared": 9, "initialMessage": "Start again."}),
         ("assistant.message", {"content": "Fresh."}),
     )
     path = json_lines(tmp_path / "e.jsonl", *main_thread, *helper, *old_helper, *rest)
@@ -96,7 +96,7 @@ def test_copilot_cli_keeps_agents_apart_and_a_cleared_context_too(tmp_path: Path
     by_name = {each.fixture.name.split("-", 3)[-1]: each.said for each in agents}
     assert by_name["agent-a-1"] == [("user", "Count the files."), ("assistant", "There is 1.")]
     assert by_name["agent-t2"] == [("user", "x"), ("assistant", "Old.")]
-    assert by_name["after-clear-1"] == [("user", "Start anew."), ("assistant", "Fresh.")]
+    assert by_name["after-clear-1"] == [("user", "Start again."), ("assistant", "Fresh.")]
     (whole,) = (each for each in agents if each.said[0][1] == "Ask for help.")
     assert whole.said[2:] == [
         ("tool", "There is 1."),

@@ -102,8 +102,8 @@ def test_the_same_messages_in_other_files(tmp_path: Path, form: str) -> None:
     assert len(said(built)) == 6
     assert len(results(built)) == 2
     assert caveats(built) == [
-        "the file does not hold the system prompt",
-        "the file does not hold the tools",
+        "the file does not contain the system prompt",
+        "the file does not contain the tools",
     ]
 
 

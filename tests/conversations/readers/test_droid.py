@@ -97,5 +97,5 @@ def test_a_session_that_compress_opened_begins_with_the_summary(tmp_path: Path) 
     assert "SUM" in done.said[0][1]
     assert done.injected == [True, False]
     assert done.fixture.recorded_compactions == []
-    assert "earlier messages are not in the file: a summary stands in their place" in done.caveats
-    assert "the session goes on from another one" in done.caveats
+    assert "earlier messages are not in the file: a summary replaces them" in done.caveats
+    assert "the session continues from another one" in done.caveats

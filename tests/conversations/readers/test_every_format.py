@@ -1,4 +1,4 @@
-"""What holds for every format: a small whole session of each stands in ``sessions``."""
+"""What holds for every format: a small whole session of each is in ``sessions``."""
 
 import json
 from collections.abc import Iterator

@@ -76,7 +76,7 @@ def test_a_document_becomes_messages(tmp_path: Path) -> None:
     hidden = ("SECRET", "THOUGHT", "SHOWN", "TYPED")
     assert not any(word in built.fixture.model_dump_json() for word in hidden)
     assert built.fixture.model == "g-1"
-    assert "the file does not hold the system prompt" in caveats(built)
+    assert "the file does not contain the system prompt" in caveats(built)
 
 
 def test_a_later_record_replaces_an_earlier_one_in_its_place(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_compactions_are_told_by_who_sees_the_messages(tmp_path: Path) -> None:
 
 def test_the_older_lines_and_an_export_say_the_same(tmp_path: Path) -> None:
     turns = _turns()
-    for part in turns[2]["content"]:  # older sessions hold the parts of a result bare
+    for part in turns[2]["content"]:  # older sessions contain the parts of a result bare
         if "value" in part["toolResult"]:
             part["toolResult"]["value"] = part["toolResult"]["value"]["content"]
     head = {"working_dir": "/w", "description": "x", "message_count": 4, "total_tokens": 9}

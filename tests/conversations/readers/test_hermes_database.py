@@ -49,7 +49,7 @@ def test_a_session_becomes_a_conversation_with_its_prompt(store: Store) -> None:
     assert built.fixture.model == "some/model"
     assert built.fixture.source is not None
     assert built.fixture.source.origin == "Hermes database (schema 22)"
-    assert "the file does not hold the definitions of the tools" in built.fixture.source.caveats
+    assert "the file does not contain the definitions of the tools" in built.fixture.source.caveats
 
 
 def test_an_early_schema_without_row_states_is_read(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_summary_without_what_it_summed_up_stays(store: Store) -> None:
     built = only(store)
     assert said(built.fixture.messages) == [SUMMARY, *history(1)]
     assert built.fixture.recorded_compactions == []
-    assert any("no longer holds" in caveat for caveat in caveats(built))
+    assert any("no longer in the file" in caveat for caveat in caveats(built))
 
 
 def test_what_is_only_in_the_log_of_a_running_agent_is_read(tmp_path: Path) -> None:

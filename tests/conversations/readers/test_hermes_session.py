@@ -53,7 +53,7 @@ def test_messages_on_lines_behind_their_description(tmp_path: Path) -> None:
     assert said(built) == HISTORY
     assert built.fixture.model == "some/model"
     assert [tool.function.name for tool in built.fixture.tools] == ["bash"]
-    assert caveats(built) == ["the file does not hold the system prompt"]
+    assert caveats(built) == ["the file does not contain the system prompt"]
 
 
 def test_calls_have_the_id_and_the_name_where_any_version_has_them(tmp_path: Path) -> None:

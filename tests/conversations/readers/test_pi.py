@@ -86,7 +86,7 @@ def test_a_linear_session_becomes_messages(tmp_path: Path) -> None:
     assert results(built) == [("c2", "second"), ("c1", "first")]
     assert "SECRET THOUGHT" not in built.fixture.model_dump_json()
     assert built.fixture.model == "anthropic/m-2"
-    assert "the file does not hold the system prompt" in caveats(built)
+    assert "the file does not contain the system prompt" in caveats(built)
     assert built.fixture.name == "pi-555566667777"
 
 

@@ -249,7 +249,7 @@ def test_a_known_name_goes_from_json_that_escapes_its_letters(text: str) -> None
 
 
 def worked_in(path: str, text: str) -> str:
-    """What is left of a text beside a call that opens a file."""
+    """What is left of a text next to a call that opens a file."""
     edited = call("c1", file_path=path, new="see /Users/otto9/x")
     done = scrubbed(conversation(user(text), assistant("", edited), result("c1", "ok")))
     return done.fixture.messages[0].text

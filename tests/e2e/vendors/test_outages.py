@@ -1,4 +1,4 @@
-"""What stands between us and the compressor's vendor is an error of the sample, not its failure."""
+"""What is between us and the compressor's vendor is an error of the sample, not its failure."""
 
 import json
 from pathlib import Path

@@ -58,7 +58,7 @@ class Said:
     refused: bool = False
     cut_off: bool = False
     nothing: bool = False
-    """Whether the list that holds the reply is empty."""
+    """Whether the list that contains the reply is empty."""
     input_tokens: int = 200
     output_tokens: int = 20
 
@@ -116,7 +116,7 @@ class Vendor:
 
 
 def need(condition: object, problem: str) -> None:
-    """Refuse a request unless a condition holds."""
+    """Refuse a request unless a condition contains."""
     if not condition:
         raise RefusedError(problem)
 
