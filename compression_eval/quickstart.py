@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from compression_eval.analysis.commands import report
 from compression_eval.analysis.postmortem import session_line
-from compression_eval.authoring.generate import FEW, generate_command
+from compression_eval.authoring.generate import generate_command
 from compression_eval.compressors.recorded import unsupported
 from compression_eval.compressors.registry import compressor_spec
 from compression_eval.conversations.building import names_subagent
@@ -43,6 +43,7 @@ from compression_eval.errors import (
     lacking,
     shorten,
 )
+from compression_eval.fixtures.banks import MIN_PROBES
 from compression_eval.fixtures.cuts import TAIL_TOKENS, places
 from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import load_pair
@@ -350,11 +351,11 @@ def _probes(ctx: click.Context, fixtures: Sequence[Path], limit: int, out: Path)
     if failed or not asked:
         raise DataError(f"nothing is left to ask about: {failed} ({said})")
     count = sum(len(load_pair(path).bank.probes) for path in asked)
-    few = f"; too few to rank strategies by: {FEW} a conversation are needed"
+    few = f"; too few to rank strategies by: {MIN_PROBES} a conversation are needed"
     _say(
         "asked",
         f"{counted(count, 'probe')} about {counted(len(asked), 'conversation')}, made from "
-        f"tool calls and texts ({said}){few if count < FEW * len(asked) else ''}",
+        f"tool calls and texts ({said}){few if count < MIN_PROBES * len(asked) else ''}",
     )
     return asked
 

@@ -29,7 +29,7 @@ from compression_eval.conversations.corpus import (
 )
 from compression_eval.engine import Engine, jobs_option
 from compression_eval.errors import DataError, PassedOverError, nothing_left, one_line, shorten
-from compression_eval.fixtures.banks import Probe, ProbeBank, ProbeType
+from compression_eval.fixtures.banks import MIN_PROBES, Probe, ProbeBank, ProbeType
 from compression_eval.fixtures.cuts import TAIL_TOKENS, CutArgument, cut_argument, cuts_of
 from compression_eval.fixtures.finding_files import BANK_SUFFIX
 from compression_eval.fixtures.loading import FixtureSource, find_sources, text_of
@@ -55,9 +55,6 @@ if TYPE_CHECKING:
 # What makes the banks imports Inspect, so it is imported where they are made: without a model that
 # is in other processes than this one.
 _IMPORTED = ("compression_eval.authoring.mechanical", "openai")
-
-FEW = 8
-"""Probes below which a cut has too few; a bank has from 8 on at each."""
 
 _MAX_DROPPED_SHOWN = 12
 _MAX_REASON = 200
@@ -265,8 +262,8 @@ async def _at_cut(
             why = f"{missing} dropped" if missing else "nothing more was found"
             notes.append(f"{kind}: {numbers[kind]} of {wanted.per_type}: {why}")
     notes += harvest.notes
-    if history.compressed and wanted.model is None and len(chosen) < FEW:
-        found = f"{len(chosen)} of at least {FEW} that a comparison needs"
+    if history.compressed and wanted.model is None and len(chosen) < MIN_PROBES:
+        found = f"{len(chosen)} of at least {MIN_PROBES} that a comparison needs"
         notes.append(f"too few sure questions were found without a model, {found}; {_USE_MODEL}")
     return {
         "cut": history.cut,

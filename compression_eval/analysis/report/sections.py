@@ -31,6 +31,7 @@ from compression_eval.analysis.report.figures import GROUPS, TABLE_MEASURES, Fig
 from compression_eval.analysis.report.tradeoff import Pair, ReportedArm
 from compression_eval.analysis.statistics.intervals import Limits
 from compression_eval.analysis.statistics.significance import DEFAULT_THRESHOLD
+from compression_eval.fixtures.banks import MIN_PROBES
 from compression_eval.grading.rubric import KNOWLEDGE, MAX_SCORE, OVERALL, structure
 from compression_eval.text.markdown import pasted
 from compression_eval.text.markdown import table as markdown_table
@@ -197,6 +198,15 @@ def notes_on_ranks(of: Figures) -> Iterator[str]:
         yield f"No probes that {everywhere}: each arm is by itself, so do not rank them"
     elif shared < asked:
         yield f"Means are over the {shared} of {asked} probes that {everywhere}"
+    conversations = max(
+        (each.fixtures for each in map(of.estimate, (arm.name for arm in of.arms)) if each),
+        default=0,
+    )
+    if 0 < shared < MIN_PROBES * conversations:
+        yield (
+            f"{counted(shared, 'probe')} about {counted(conversations, 'conversation')}: too few "
+            f"to rank arms; at least {MIN_PROBES} about each are needed"
+        )
     if of.frontier.probes < shared:
         yield (
             f"Standing and pairs: on the {of.frontier.probes} of {shared} probes that all arms "
