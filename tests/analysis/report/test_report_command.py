@@ -254,10 +254,10 @@ def test_few_questions_rank_no_arms(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = "3 probes about 1 conversation: too few to rank arms"
-    assert said in report(logs, "--out", tmp_path / "few").stderr
+    assert said in report(logs, "--out", tmp_path / "few").output
     assert said in (tmp_path / "few" / "report.md").read_text("utf-8")
     monkeypatch.setattr("compression_eval.analysis.report.sections.MIN_PROBES", 3)
-    assert "too few" not in report(logs, "--out", tmp_path / "enough").stderr
+    assert "too few" not in report(logs, "--out", tmp_path / "enough").output
 
 
 def test_only_failed_samples(logs: Path, tmp_path: Path) -> None:
