@@ -65,6 +65,8 @@ class CommandLineError(DataError, click.ClickException):
 def refusal(error: DataError | OSError) -> str:
     """Return what is wrong with a file or an argument, whose name may be anything."""
     text, longest = str(error), 1_000 if isinstance(error, OSError) else 20_000
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        text = f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
     return clean(text if len(text) <= longest else text[:longest] + "…", longest + 1)
 
 

@@ -159,7 +159,7 @@ def unknown_strategy(name: str) -> DataError:
     return DataError(
         f"unknown strategy {shorten(name)}"
         + did_you_mean(name, [known + suffix for known in COMPRESSORS])
-        + f" (expected one of {', '.join(COMPRESSORS)})"
+        + f" (expected one of {', '.join(COMPRESSORS)}, or FILE.py@NAME for one of your own)"
     )
 
 

@@ -60,7 +60,7 @@ def test_a_file_that_is_no_settings_is_refused(content: str, said: str, tmp_path
     [
         (["--model-role", "judge=a/b"], "'judge' is no role"),
         (["--model-role", "grader"], "is not of the form NAME=VALUE"),
-        (["--budgets", "2k"], "settings: budgets"),
+        (["--budgets", "2k"], "options: budgets"),
         (["--models", "nobody/nothing"], "models: 'nobody/nothing'"),
         ([], "arms: none are given"),
     ],
