@@ -62,11 +62,16 @@ class CommandLineError(DataError, click.ClickException):
         click.ClickException.__init__(self, message)
 
 
+_MAX_PATH = 500
+"""Characters of a file's name in an error."""
+
+
 def refusal(error: DataError | OSError) -> str:
     """Return what is wrong with a file or an argument, whose name may be anything."""
     text, longest = str(error), 1_000 if isinstance(error, OSError) else 20_000
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        text = f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
+        name, reason = str(error.filename), error.strerror[0].lower() + error.strerror[1:]
+        text = f"{name if len(name) <= _MAX_PATH else name[:_MAX_PATH] + '…'}: {reason}"
     return clean(text if len(text) <= longest else text[:longest] + "…", longest + 1)
 
 

@@ -80,7 +80,7 @@ def test_a_hostile_argument_is_refused_in_a_line(argument: str, row: str, tmp_pa
     with pytest.raises(DataError) as error:
         small.run(tmp_path / "logs", given.pop("fixtures"), **given)
     said = str(error.value)
-    assert argument in said or "File name too long" in said or "passwd: not JSON" in said
+    assert argument in said or "file name too long" in said or "passwd: not JSON" in said
     assert len(said) < 3_000
     assert clean(said, 3_000) == said
     assert not (tmp_path / "logs").exists()
