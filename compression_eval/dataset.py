@@ -1,4 +1,9 @@
-"""Fixtures and banks as an Inspect dataset, with the plan behind each sample."""
+"""Fixtures and banks as an Inspect dataset, with the plan behind each sample.
+
+`dataset_of` loads the fixtures of a task's arguments and checks them. `_Planner` decides for each
+fixture and cut which probes can be asked there, and makes a sample and a plan for each. Samples
+have only small metadata; conversations stay in the plans, out of the log.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

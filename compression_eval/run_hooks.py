@@ -1,4 +1,9 @@
-"""Follow the start and end of runs through Inspect's hooks, and report failures."""
+"""Follow the start and end of runs through Inspect's hooks, and report failures.
+
+Retries of a run are one logical run, whose states are kept until it succeeds. At its end the hook
+prints what failed and the means that have a value, and makes a run with too many failures an
+error.
+"""
 
 import logging
 import math

@@ -1,4 +1,9 @@
-"""Compress once for each state, then put each probe to the model, from that state alone."""
+"""Compress once for each state, then put each probe to the model, from that state alone.
+
+`probe_solver` closes over the plans, because a conversation must not be in the log of each sample.
+`shared_state` compresses or waits for the sample that does. `_ask` puts the question; everything a
+scorer needs is written to the sample's store.
+"""
 
 import re
 from collections.abc import Mapping

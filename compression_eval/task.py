@@ -1,4 +1,9 @@
-"""The eval: from task arguments to an Inspect task."""
+"""The eval: from task arguments to an Inspect task.
+
+`compression` is what Inspect registers. `compression_task` makes the dataset, the solver and the
+scorers, and puts into the metadata digests of everything that decides the results. Models are
+checked here, before a sample runs.
+"""
 
 import logging
 import re

@@ -1,4 +1,9 @@
-"""What the subcommands share: clean errors, examples, a model by name, how far they are."""
+"""What the subcommands share: clean errors, output paths, examples, models by name, progress.
+
+`CleanCommand` and its relatives turn errors about files and arguments into one line with an exit
+code. `LateGroup` imports a command only when it is called. `Output` checks, before any work, that
+a result can be written.
+"""
 
 import os
 import re

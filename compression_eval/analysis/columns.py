@@ -1,4 +1,9 @@
-"""The columns of a sample's row in a frame, and how each is read from the log."""
+"""The columns of a sample's row in a frame, and how each is read from the log.
+
+`Seen` is a sample with what the columns read: its record, its scores, the log's settings. Below it
+are the readers, from the record's fields to the scores. Cells with several values (facts, criteria,
+gradings) are JSON, which `frames` unfolds into frames of their own.
+"""
 
 import json
 import math

@@ -1,4 +1,9 @@
-"""``compression-eval compare``, ``facts``, ``predict`` and ``report``."""
+"""``compression-eval compare``, ``facts``, ``predict`` and ``report``.
+
+Each command reads logs, calls one function of this package and prints what it returns. Here are
+only options, checks before the work, and exit codes. `RefusingCommand` ends with 2 where two sides
+cannot be compared, so that CI can tell this from a regression.
+"""
 
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,4 +1,9 @@
-"""``compression-eval grader``: tables and data on graders, from logs of the calibration task."""
+"""``compression-eval grader``: tables and data on graders, from logs of the calibration task.
+
+The gradings of a log are sorted by grader (of a panel there is its median, too), compared with the
+references (`scoring.agreement`), and printed with the traps and, if they were graded, the changes
+that should not move a score.
+"""
 
 import math
 import statistics

@@ -1,4 +1,9 @@
-"""Graded answers as an Inspect task."""
+"""Graded answers as an Inspect task.
+
+Each answer of a set becomes a sample whose solver gives the written answer, so that only the
+grader's model is called. With ``variants`` each answer is graded again in forms that should get the
+same score.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal

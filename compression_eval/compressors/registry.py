@@ -1,4 +1,9 @@
-"""All strategies by name, Inspect's own among them, and checked specs from a name and arguments."""
+"""All strategies by name, Inspect's own among them, and checked specs from a name and arguments.
+
+`COMPRESSORS` lists what can be named; `find_compressor` adds a user's own strategies and the suffix
+for an artifact index. `compressor_spec` checks the arguments and builds the strategy once, so that
+a wrong one is refused before anything is paid for.
+"""
 
 import hashlib
 from collections.abc import Mapping

@@ -1,4 +1,9 @@
-"""Run a chain of forced compressions and record the outcome of each."""
+"""Run a chain of forced compressions and record the outcome of each.
+
+`compress` goes through the cuts of a plan: each history is the last state with the messages up to
+the next cut. `_attempt` calls the strategy and turns what it raises into a failure with a status.
+At the end the facts are looked up in every stage, and each message of the state gets its region.
+"""
 
 import math
 import time

@@ -1,4 +1,8 @@
-"""``compression-eval import``: recorded conversations to fixtures."""
+"""``compression-eval import``: recorded conversations to fixtures.
+
+The command checks its options and what they name, then has `pipeline` read and write, and prints
+the account of what was imported and left out. Files of an earlier output are not read again.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext

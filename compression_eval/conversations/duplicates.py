@@ -1,4 +1,9 @@
-"""Tell copies of one session apart: agents write a session again when it is continued."""
+"""Tell copies of one session apart: agents write a session again when it is continued.
+
+`Names` gives every conversation its own name, with a number where two differ. `Copies` finds a
+conversation whose messages a longer one contains in a row; only digests of messages are kept, so
+that a corpus fits into memory.
+"""
 
 import hashlib
 from array import array

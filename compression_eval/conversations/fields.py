@@ -1,4 +1,8 @@
-"""Typed access to JSON of unknown shape, and texts that are fit for a fixture or an account."""
+"""Typed access to JSON of unknown shape, and texts that are fit for a fixture or an account.
+
+Readers take fields from files that anybody may have written: a field may be missing or of any type.
+`Json` returns it typed, or as if it were missing.
+"""
 
 import json
 import re

@@ -1,4 +1,8 @@
-"""Files in a folder or at an address, and objects of this package that are kept in them."""
+"""Files in a folder or at an address, and objects of this package that are kept in them.
+
+A `Store` writes each file as a whole or not at all. `Packing` and `Store.objects` keep many objects
+in one file, of our own classes and plain values only, because others may be able to write there.
+"""
 
 import array
 import collections

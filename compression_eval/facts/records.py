@@ -1,4 +1,9 @@
-"""What is recorded about every expected fact at compression time: history, summariser, state."""
+"""What is recorded about every expected fact at compression time: history, summarizer, state.
+
+`track` finds the messages before the cut that state each fact. `fact_records` looks each fact up
+in what the summarizing model was shown and in the state after each compression, so that a lost fact
+can be traced to the step that lost it.
+"""
 
 import hashlib
 import re

@@ -1,4 +1,9 @@
-"""Tool calls with their results, and how each ended, in the forms that agents record."""
+"""Tool calls with their results, and how each ended, in the forms that agents record.
+
+Calls are paired with their results by id. Whether one failed follows from the result's error mark,
+from an exit code that is written in its text, or from how the client words an error; otherwise it
+is unknown.
+"""
 
 import json
 import re

@@ -1,4 +1,9 @@
-"""One program that a shell command runs: its words, and which files they name."""
+"""One program that a shell command runs: its words, and which files they name.
+
+`unwrapped` removes programs that run others, such as ``sudo`` and ``timeout``. An `Invocation`
+separates options from operands by what ``programs.yaml`` says of the program, and records what it
+does in the ledger.
+"""
 
 import itertools
 import posixpath

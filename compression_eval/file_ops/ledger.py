@@ -1,4 +1,9 @@
-"""File events, the ledger that records them, and the resulting file states."""
+"""File events, the ledger that records them, and the resulting file states.
+
+Readers of tools, shells, patches and Python code report what they see to a `Ledger`, which knows
+which files exist at that point. `inventory_of` folds the events into the state of each file at the
+end: created, modified, read, deleted or renamed.
+"""
 
 import posixpath
 import re

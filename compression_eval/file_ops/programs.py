@@ -1,4 +1,9 @@
-"""The effects of common programs on the files in their arguments."""
+"""The effects of common programs on the files in their arguments.
+
+`run` looks up the function for a program; each records what that program reads, writes, moves or
+removes. Interpreters and programs that run others follow the script or command they are given.
+What may have written files in a way that is not known is counted as that.
+"""
 
 import itertools
 import posixpath

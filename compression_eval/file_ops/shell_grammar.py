@@ -1,6 +1,8 @@
 """Parse shell scripts into syntax trees and expand their words; nothing is ever run.
 
-The grammar is that of ``tree-sitter-bash``.
+The grammar is that of ``tree-sitter-bash``. `parse` returns the tree of a script within a counted
+amount of work. `expand` returns the words that an argument can become; what only running could tell
+is None.
 """
 
 import itertools

@@ -1,4 +1,9 @@
-"""Read a conversation's tool calls: the effect of each tool, and the names of its arguments."""
+"""Read a conversation's tool calls: the effect of each tool, and the names of its arguments.
+
+``tools.yaml`` says what a tool of a given name does; the functions at the top find paths, texts and
+edits in its arguments, which agents name differently. `read_calls` guesses the project's folder and
+passes each call to the reader of shells, code, patches or files.
+"""
 
 import posixpath
 import re

@@ -1,4 +1,8 @@
-"""The scorer that compares the files an answer names with those the tool calls touched."""
+"""The scorer that compares the files an answer names with those the tool calls touched.
+
+It calls no model. For each part of the answer key (created, modified, read) it counts which files
+the answer names, and which it names that do not exist in the history.
+"""
 
 import math
 import posixpath

@@ -1,4 +1,7 @@
-"""Count what failed in a run, from the summaries of its samples, and describe it in a line each."""
+"""Count what failed in a run, from the summaries of its samples, and describe it in a line each.
+
+Scorers mark a sample that has no score with a reason; the part before the colon is counted.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable

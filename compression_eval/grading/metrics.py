@@ -1,4 +1,9 @@
-"""The scorers' metrics; the mean over conversations is the only point estimate."""
+"""The scorers' metrics; the mean over conversations is the only point estimate.
+
+Samples are averaged within their conversation first, so each counts the same; standard errors and
+the interval are over conversations. Other metrics split by the probe's verdict, count what failed,
+and measure how well a panel agrees.
+"""
 
 import math
 import statistics

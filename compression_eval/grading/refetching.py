@@ -1,4 +1,8 @@
-"""The scorer of the second answer, for which the model could fetch from the history again."""
+"""The scorer of the second answer, for which the model could fetch from the history again.
+
+It grades that answer as `six_dimensions` grades the first, says which facts it has more, and how
+many calls and tokens that took.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,9 @@
-"""The agent: the state and the user's message, tools in a sandbox, and the checks at its end."""
+"""The agent: the state and the user's message, tools in a sandbox, and the checks at its end.
+
+`resumption_solver` compresses as the first task does, unpacks the code base of the cut into a
+sandbox, and has an agent continue until it ends or reaches a limit. Then the task's checks run as
+scripts in that folder, and what failed is recorded for the scorer.
+"""
 
 import io
 import tarfile

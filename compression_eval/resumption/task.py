@@ -1,4 +1,8 @@
-"""The second task: does an agent finish the work from a compressed state, and at what cost."""
+"""The second task: does an agent finish the work from a compressed state, and at what cost.
+
+The samples are continuation tasks of fixtures; those at one cut share a state. A task's constraints
+become a probe, so that the state is searched for their facts as in the first task.
+"""
 
 import logging
 from collections.abc import Mapping

@@ -1,4 +1,9 @@
-"""What changed between two sides besides the means: facts that came or went, and misses."""
+"""What changed between two sides besides the means: facts that came or went, and misses.
+
+`fact_changes` counts for each fact in how many runs a side answers it, or where no answer changed
+has it in the state, and lists what changed in half of the runs. `flips` lists the probes that are a
+miss on one side only, and `worst_criteria` the grader's reason.
+"""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -1,4 +1,9 @@
-"""The two sides of a comparison: which logs they are, that each is one arm, and what must match."""
+"""The two sides of a comparison: which logs they are, that each is one arm, and what must match.
+
+`load_sides` finds the logs of both sides and reads each as an `Arm`. `check_comparable` compares
+the settings and digests of both by the `CONDITIONS`, and raises for each that differs and was not
+allowed. `unfit_controls` does the same for a control, which may have more fixtures.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence

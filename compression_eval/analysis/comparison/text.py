@@ -1,4 +1,9 @@
-"""Output of a comparison: a page, JSON, and JUnit XML for CI services."""
+"""Output of a comparison: a page, JSON, and JUnit XML for CI services.
+
+`page` yields the sections that terminals and Markdown show: the decision with its figures, then the
+details. `as_json` has everything. `as_junit` has a case for the outcome and one for each measure;
+only the outcome can fail.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace

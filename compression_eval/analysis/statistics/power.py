@@ -1,4 +1,10 @@
-"""What a design can detect before it is paid for, and which more runs would tell."""
+"""What a design can detect before it is paid for, and which more runs would tell.
+
+`standard_error` follows from a design and the variances of a measure. From it come `power` at a
+distance, the smallest `detectable` difference, and, for a comparison that could not tell, the runs
+that would (`what_would_tell`). Variances that are estimated make t distributions with their degrees
+of freedom.
+"""
 
 import math
 from bisect import bisect_left

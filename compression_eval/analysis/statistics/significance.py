@@ -1,4 +1,9 @@
-"""From differences to verdicts, by one rule and in the same words wherever they stand."""
+"""From differences to verdicts, by one rule and in the same words everywhere.
+
+`_judged` has the rule: what the interval and the p-value of a difference show. `decide` applies it
+to the deciding measure, with failures and lost facts as one family of tests. `judge` applies it to
+several measures that are looked at together, adjusted by Holm's method.
+"""
 
 import math
 from collections.abc import Container, Hashable, Mapping

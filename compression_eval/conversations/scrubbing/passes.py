@@ -1,4 +1,9 @@
-"""The passes that replace values: what each finds in a text, and what it teaches the vocabulary."""
+"""The passes that replace values: what each finds in a text, and what it teaches the vocabulary.
+
+A pass yields spans with the kind of their stand-in. Those for accounts, handles, people and hosts
+also teach: a name that one form reveals is replaced in other places, too, as far as its evidence
+goes (`vocabulary`). `PASSES` at the end lists them in the order in which they run.
+"""
 
 import ipaddress
 import re
