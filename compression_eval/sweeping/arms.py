@@ -213,6 +213,11 @@ def _fitted(fitting: "_Fitting", plain: Arm) -> Iterator[Arm]:
     yield replace(last, note="; ".join(filter(None, [last.note, missing])))
 
 
+REACHED = 0.9
+"""Share of a budget below which an arm is not an arm of that size."""
+TOO_SMALL = "this is far below the budget, and it keeps no more"
+
+
 class _NoFitError(Exception):
     """No value of an argument gives states of the wanted size; the text says why."""
 
@@ -240,15 +245,20 @@ class _Fitting:
         Its label has the budgets, not the number that was fitted to them.
         """
         sizes = self.tried[number] or []
+        mean = sum(sizes) / len(sizes)
         found = (
-            f"{self._at(number)}, states of {min(sizes):,} to {max(sizes):,}, mean "
-            f"{sum(sizes) / len(sizes):,.0f}, rehearsed"
+            f"{self._at(number)}, states of {min(sizes):,} to {max(sizes):,}, mean {mean:,.0f}, "
+            "rehearsed"
         )
         named = {**self.arm.args, "budget": " and ".join(map(str, budgets))}
         return replace(
             self.arm_with(number),
             label=_label(self.arm, named),
-            note="; ".join(f"for {budget:,} tokens: {found}" for budget in budgets),
+            note="; ".join(
+                f"for {budget:,} tokens: {found}"
+                + (f" (WARNING: {TOO_SMALL})" if mean < REACHED * budget else "")
+                for budget in budgets
+            ),
             budget=budgets[-1],
             fitted={"argument": self.knob.argument, "budgets": list(budgets)},
         )

@@ -126,6 +126,7 @@ def test_what_cannot_be_fitted_is_said_and_run_as_it_is(wordy: Path) -> None:
     said = " ".join(ended.output.split())
     # Its user messages are few: no budget makes its states larger.
     assert "codex+artifacts (budget=2600 and 3200) for 2,600 tokens: user_tokens=" in said
+    assert "(WARNING: this is far below the budget" in said
     assert "summary not fitted: no argument of it sets the size" in said
 
 
