@@ -101,8 +101,9 @@ def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_
     first = steps.partition("\n\nOn these 2 conversations (")[2].splitlines()
     assert re.search(r"anchored \([\d,]+ tokens\) keeps", first[0])
     assert "recorded" not in first[0]
-    assert "compacted: On this conversation (" in first[1]
-    assert "recorded (" in first[1]
+    assert "too few to rank arms" in first[1]
+    assert "compacted: On this conversation (" in first[2]
+    assert "recorded (" in first[2]
     assert "no language model was involved" in steps
     runs = out / "embedded-lexical"
     assert f"  {runs.relative_to(tmp_path) / 'report' / 'index.html'}\n" in steps

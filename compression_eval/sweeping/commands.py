@@ -110,8 +110,6 @@ def sweep_command(
     _say_plan(plan, folder, done)
     if dry_run:
         return
-    if done < plan.samples:
-        plan.call_models()
     run = partial(spread, engine=cluster) if cluster else run_sweep
     try:
         conclude(plan, folder, *run(plan, folder, known, **of_run))
