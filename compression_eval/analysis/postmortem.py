@@ -80,17 +80,30 @@ def postmortem_command(paths: tuple[str, ...], out: Path | None, jobs: int | Non
     rows = list(
         read_sessions(places, Engine(jobs), lambda place, why: skipped.append((place, why)))
     )
+    unread = _unread(skipped)
     if not rows:
-        raise DataError(f"no session that was compacted in {', '.join(places)}")
+        nothing = f"no session that was compacted in {', '.join(places)}"
+        raise DataError("\n".join(["; ".join([nothing, *unread[:1]]), *unread[1:]]))
     parts = list(page(rows))
     click.echo(as_text(parts, _COLUMNS), nl=False)
-    if skipped:
-        click.echo(f"\n{len(skipped)} files or conversations could not be read:", err=True)
-        for place, why in skipped[:_MAX_SKIPPED]:
-            click.echo(f"  {printable(place, 200, end=True)}: {printable(why, 300)}", err=True)
+    if unread:
+        click.echo("\n" + "\n".join(unread), err=True)
     if out:
         _write(out, rows, parts)
         click.echo(f"\nwrote {out / 'index.html'}, report.md and figures.json with its schema")
+
+
+def _unread(skipped: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the lines that name the first files that could not be read, with the reason."""
+    if not skipped:
+        return []
+    shown = [
+        f"  {printable(place, 200, end=True)}: {printable(why, 300)}"
+        for place, why in skipped[:_MAX_SKIPPED]
+    ]
+    more = len(skipped) - len(shown)
+    head = f"{len(skipped)} of the files or conversations could not be read:"
+    return [head, *shown, *([f"  and {more} more"] if more > 0 else [])]
 
 
 def _write(out: Path, rows: Sequence[SessionRow], parts: Sequence[Section]) -> None:

@@ -8,7 +8,7 @@ sessions, intervals are by drawing threads, each with all its compactions.
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import fmean, median, quantiles
 from typing import Literal
@@ -175,7 +175,8 @@ def read_sessions(
         skipped: Is told which file could not be read, and why.
         shift: As in `session_row`.
     """
-    inputs = find_inputs(paths)
+    # As if none were named: the reason for one that is would offer --format, which only import has.
+    inputs = [replace(item, named=False) for item in find_inputs(paths)]
     engine = engine or Engine()
     with engine.opened([item.size for item in inputs], (__name__,)):
         read = partial(_rows, shift=shift)

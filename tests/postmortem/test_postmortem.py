@@ -261,6 +261,17 @@ def test_too_little_is_no_verdict(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["postmortem", str(tmp_path)])
     assert done.exit_code == 1
     assert "no session that was compacted" in done.output
+    assert "could not be read" not in done.output
+
+
+def test_a_file_that_cannot_be_read_is_not_one_without_compactions(tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.jsonl"
+    damaged.write_text("no session\n", encoding="utf-8")
+    done = CliRunner().invoke(main, ["postmortem", str(damaged)])
+    assert done.exit_code == 1
+    assert "1 of the files or conversations could not be read" in done.output
+    assert "damaged.jsonl: no known format" in done.output
+    assert "--format" not in done.output  # of import, not of this command
 
 
 def test_what_the_agent_says_after_a_compaction_is_not_held_before(tmp_path: Path) -> None:
