@@ -18,6 +18,7 @@ from compression_eval.file_ops.calls import Call, command_outcome, file_outcome
 from compression_eval.file_ops.ledger import Ledger, Reading
 from compression_eval.file_ops.patches import apply_patch, is_envelope
 from compression_eval.file_ops.python_code import code_effects, record_code
+from compression_eval.fixtures.digests import digest
 
 Deed = Literal[
     "shell", "code", "read", "write", "edit", "delete", "move", "copy", "patch", "editor", "list",
@@ -127,6 +128,11 @@ def edits_of(arguments: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return parts
 
 
+_KNOWN: dict[str, Reading] = {}
+"""The latest readings by a digest of their calls, the latest last."""
+_MAX_KNOWN = 64
+
+
 def read_calls(calls: Sequence[Call], *, root: str = "", existing: Iterable[str] = ()) -> Reading:
     """Return the effects of tool calls on files, as far as calls and results show them.
 
@@ -139,10 +145,16 @@ def read_calls(calls: Sequence[Call], *, root: str = "", existing: Iterable[str]
         root: Folder of the project; if empty, guessed from absolute paths in the calls.
         existing: Files known to exist before the first call.
     """
+    # Strategies and the embedded model read the same history for each compression of it.
     existing = list(existing)
-    reading = _read(calls, root, existing)
-    if not root and (recorded_root := _root(calls, reading)):
-        reading = _read(calls, recorded_root, existing)
+    key = digest(repr((list(calls), root, existing)))
+    if (reading := _KNOWN.pop(key, None)) is None:
+        reading = _read(calls, root, existing)
+        if not root and (recorded_root := _root(calls, reading)):
+            reading = _read(calls, recorded_root, existing)
+        if len(_KNOWN) >= _MAX_KNOWN:
+            _KNOWN.pop(next(iter(_KNOWN)), None)
+    _KNOWN[key] = reading
     return reading
 
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -311,8 +311,13 @@ class _RehearsingAPI(ModelAPI):
     """The embedded model, with usage in the tokens of the estimate.
 
     The output counts as at least as large as the request's budget, if it states one: the form that
-    a strategy asks for can take more room than the summary in it.
+    a strategy asks for can take more room than the summary in it. The same request comes again for
+    each number that a fitting tries, and is answered once.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._replies: dict[str, ModelOutput] = {}
 
     async def generate(
         self,
@@ -322,11 +327,25 @@ class _RehearsingAPI(ModelAPI):
         config: GenerateConfig,
     ) -> ModelOutput:
         """Return the embedded model's reply."""
+        dumped = [message.model_dump_json(exclude={"id"}) for message in input]
+        offered = sorted(tool.name for tool in tools)
+        asked = digest("\n".join([*dumped, *offered, str(tool_choice), config.model_dump_json()]))
+        if asked not in self._replies:
+            self._replies[asked] = await self._answered(input, tools, tool_choice, config)
+        return self._replies[asked].model_copy(deep=True)
+
+    @staticmethod
+    async def _answered(
+        messages: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput:
         # Not `Model.generate`, which would count as another call.
-        replies = get_model(EMBEDDED_MODEL).api.generate(input, tools, tool_choice, config)
+        replies = get_model(EMBEDDED_MODEL).api.generate(messages, tools, tool_choice, config)
         counter, output = token_counter(), cast(ModelOutput, await replies)
-        read = counter.messages(input)
-        budgets = (_BUDGET.findall(message.text) for message in reversed(input))
+        read = counter.messages(messages)
+        budgets = (_BUDGET.findall(message.text) for message in reversed(messages))
         stated = next(filter(None, budgets), [str(config.max_tokens or 0)])
         written = max(int(stated[0]), counter.count(output.completion))
         output.usage = ModelUsage(
@@ -341,6 +360,7 @@ def rehearsal() -> type[ModelAPI]:
     return _RehearsingAPI
 
 
+@cache
 def rehearsing_model() -> Model:
     """Return the model that takes the place of the compressing one in a rehearsal."""
     return get_model("rehearsal/lexical", memoize=False)
