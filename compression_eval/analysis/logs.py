@@ -349,7 +349,7 @@ def header_of(path: str) -> Log:
     """
     if "://" not in path and not Path(path).is_file():
         raise NotFoundError(f"{path}: no such file or folder")
-    with reading(path, "not a log of Inspect ({})"):
+    with reading(path, "not a log of Inspect, or a damaged one ({})"):
         header = read_eval_log(path, header_only=True)
     # What is most of a header, and no table is made of.
     header.reductions, header.eval.viewer = None, None

@@ -80,7 +80,7 @@ def _logs(paths: Sequence[str]) -> Iterator[EvalLog]:
         names = [info.name for info in list_eval_logs(path, descending=False)] if folder else [path]
         ours = 0
         for name in names:
-            with reading(name, "not a log of Inspect ({})"):
+            with reading(name, "not a log of Inspect, or a damaged one ({})"):
                 header = read_eval_log(name, header_only=True)
                 if MARK not in (header.eval.metadata or {}):
                     continue

@@ -161,11 +161,11 @@ def find_compressor(name: str) -> Compressor | None:
 def unknown_strategy(name: str) -> DataError:
     """Return the error for a name that no strategy has."""
     suffix = SUFFIX if name.endswith(SUFFIX) else ""
-    return DataError(
-        f"unknown strategy {shorten(name)}"
-        + did_you_mean(name, [known + suffix for known in COMPRESSORS])
-        + f" (expected one of {', '.join(COMPRESSORS)}, or FILE.py@NAME for one of your own)"
+    close = did_you_mean(name, [known + suffix for known in COMPRESSORS])
+    all_of_them = (
+        f" (expected one of {', '.join(COMPRESSORS)}, or FILE.py@NAME for one of your own)"
     )
+    return DataError(f"unknown strategy {shorten(name)}{close or all_of_them}")
 
 
 def compressor_spec(name: str, arguments: Mapping[str, Any] | None = None) -> CompressorSpec:

@@ -113,6 +113,8 @@ def ab_command(
     from compression_eval.analysis.comparison.text import page
     from compression_eval.text.tables import as_text
 
+    if old.read_bytes() == new.read_bytes():
+        raise DataError(f"{old} and {new} are the same prompt; name two that differ")
     arms = [{"compressor": compressor, "prompt": str(path)} for path in (old, new)]
     given = {"arms": arms, "budgets": [budget] if budget else [], "controls": not controls}
     plan, known = sweep_plan(settings_of(None, options | given)), read_prices(prices)

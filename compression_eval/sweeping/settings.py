@@ -250,7 +250,8 @@ def settings_of(file: Path | None, options: Mapping[str, Any]) -> SweepSettings:
     try:
         return SweepSettings.model_validate(merged)
     except ValidationError as error:
-        raise DataError(describe_validation_error(file or "options", error)) from error
+        fields = SweepSettings.model_fields
+        raise DataError(describe_validation_error(file or "options", error, fields)) from error
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

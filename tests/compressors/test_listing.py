@@ -55,8 +55,8 @@ def test_ones_own_is_explained_by_its_signature(tmp_path: Path) -> None:
 def test_an_unknown_name_is_one_clean_line() -> None:
     for name, says in (
         ("nope", "unknown strategy 'nope'"),
-        ("tial", "'tial'; did you mean 'tail'? ("),
-        ("tial+artifacts", "'tial+artifacts'; did you mean 'tail+artifacts'? ("),
+        ("tial", "'tial'; did you mean 'tail'?"),
+        ("tial+artifacts", "'tial+artifacts'; did you mean 'tail+artifacts'?"),
         ("no_such:x", "no module 'no_such'"),
     ):
         result = CliRunner().invoke(main, ["compressors", "list", name])

@@ -108,4 +108,4 @@ def test_mistakes_are_told_before_anything_is_run(
 def test_one_prompt_is_no_comparison(tmp_path: Path, prompts: tuple[Path, Path]) -> None:
     done = ab(prompts[0], prompts[0], "--log-dir", tmp_path / "logs")
     assert done.exit_code == 2
-    assert "given twice" in done.stderr
+    assert "the same prompt" in done.stderr

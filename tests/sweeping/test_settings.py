@@ -12,7 +12,7 @@ from tests.sweeping.commanding import run, settings_file
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"epoch": 3}, "sweep.yaml: epoch: Extra inputs are not permitted"),
+        ({"epoch": 3}, "sweep.yaml: epoch: there is no such field; did you mean 'epochs'?"),
         ({"arms": []}, "sweep.yaml: arms: "),
         ({"arms": [{"compressor": "tail", "arguments": {}}]}, "arguments"),
         ({"arms": ["tial"]}, "did you mean 'tail'"),
