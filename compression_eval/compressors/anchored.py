@@ -247,7 +247,7 @@ class AnchoredCompaction(SummarisingCompaction):
     one object can serve many conversations at once.
     """
 
-    summary = "persistent sectioned memory; only the dropped span is summarised, code merges"
+    summary = "a memory in sections; a model adds what is dropped, and code merges it"
     key = "compression_eval_memory"
     instructions = "anchored"
 

@@ -14,7 +14,7 @@ from compression_eval.compressors.registry import COMPRESSORS, find_compressor, 
 from compression_eval.compressors.strategy import Compressor
 from compression_eval.terminal import CleanGroup, aligned, examples
 
-_COLUMNS = ("name", "calls a model", "state can be read", "sized by")
+_COLUMNS = ("name", "calls a model", "sized by")
 
 
 @click.group(cls=CleanGroup)
@@ -47,8 +47,10 @@ def list_command(names: Sequence[str], as_json: bool) -> None:
     elif names:
         click.echo("\n\n".join("\n".join(_details(each)) for each in about))
     else:
-        rows = [_COLUMNS, *map(_row, about)]
-        click.echo("\n".join(aligned(rows)))
+        heads, *lines = aligned([_COLUMNS, *map(_row, about)])
+        click.echo(heads)
+        for line, each in zip(lines, about, strict=True):
+            click.echo(f"{line}\n    {each['summary']}")
         click.echo("\nWhat the parameters mean: compression-eval compressors list NAME")
         click.echo("Yours: module:name, path/file.py@name (their parameters are those of the code)")
         click.echo(f"With an index of the files: NAME{SUFFIX}")
@@ -104,16 +106,19 @@ def _data(compressor: Compressor) -> dict[str, Any]:
 
 
 def _row(about: dict[str, Any]) -> tuple[str, ...]:
-    answers = (about["calls_model"], about["readable"])
-    told = ("yes" if answer else "no" for answer in answers)
-    return about["name"], *told, about["sized_by"] or "-"
+    return about["name"], _yes(about["calls_model"]), about["sized_by"] or "-"
+
+
+def _yes(answer: bool) -> str:
+    return "yes" if answer else "no"
 
 
 def _details(about: dict[str, Any]) -> Iterator[str]:
     """Yield a strategy's summary and a line or two for each of its parameters."""
     yield f"{about['name']}: {about['summary']}"
-    for heading, cell in zip(_COLUMNS[1:], _row(about)[1:], strict=True):
-        yield f"  {heading}: {cell}"
+    yield f"  calls a model: {_yes(about['calls_model'])}"
+    yield f"  state can be read: {_yes(about['readable'])}"
+    yield f"  sized by: {about['sized_by'] or '-'}"
     for name, each in about["parameters"].items():
         yield f"  {name}{_default(each)}"
         if each["description"]:

@@ -42,10 +42,7 @@ class LangChainCompaction(Strategy):
         ValueError: LangChain is not installed.
     """
 
-    summary = (
-        "LangChain's SummarizationMiddleware as it is; by default it reads the last 4,000 "
-        "tokens only"
-    )
+    summary = "LangChain's SummarizationMiddleware, which reads 4,000 tokens by default"
     borrowed: ClassVar[Any] = staticmethod(_default_prompt)
 
     keep: tuple[Literal["messages", "tokens"], PositiveInt] = ("messages", 20)

@@ -63,7 +63,7 @@ class NoContext(Strategy):
 class TailOnly(WindowStrategy):
     """Keep the head and tail that a summarising arm keeps, and nothing in between."""
 
-    summary = "control: keeps what a summarising arm keeps verbatim, without its summary"
+    summary = "control: the last messages, and no summary of the others"
     kind = "trim"
 
     async def compact(
@@ -92,7 +92,7 @@ class MaskingCompaction(Strategy):
     The agent's reasoning and actions stay verbatim; only its observations go.
     """
 
-    summary = "tool results but for the last few become a note with their number of lines"
+    summary = "older tool results become a note with their number of lines"
     kind = "edit"
 
     keep: NonNegativeInt = 10
@@ -133,7 +133,7 @@ def _replaced(message: ChatMessageTool, text: str, key: str, value: object) -> C
 class ClearToolsCompaction(Strategy):
     """Replace the results of older tool uses, and optionally their arguments, by a placeholder."""
 
-    summary = "Anthropic's tool clearing done locally: all but the newest tool results go"
+    summary = "Anthropic's tool clearing done locally: older tool results are removed"
     kind = "edit"
 
     keep: NonNegativeInt = 3

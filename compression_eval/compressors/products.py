@@ -186,7 +186,7 @@ class _Carried(BaseModel):
 class PiCompaction(ProductStrategy):
     """Replace everything before the recent messages by a summary with lists of files."""
 
-    summary = "Pi's compaction: recent tokens, an updated summary, lists of files kept by code"
+    summary = "Pi's compaction: recent messages, an updated summary, lists of files"
     name = "pi"
 
     keep_recent_tokens: PositiveInt = 20_000
@@ -287,9 +287,7 @@ class OpenHandsCompaction(ProductStrategy):
     A forced compression corresponds to the condenser's request: about half of the events are kept.
     """
 
-    summary = (
-        "OpenHands' summarising condenser: first and last events kept, the range between summarised"
-    )
+    summary = "OpenHands' condenser: first and last events, a summary of the others"
     name = "openhands"
 
     max_size: PositiveInt = 240

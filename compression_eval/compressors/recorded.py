@@ -42,7 +42,7 @@ def unsupported(fixture: Fixture, cuts: Sequence[int]) -> str | None:
 class RecordedState(Strategy):
     """Replace a history by the state after the recorded agent's own compaction."""
 
-    summary = "what the recorded agent's own compaction left, at the cuts where it happened"
+    summary = "what the recorded agent's own compaction left, where it happened"
     unsupported = staticmethod(unsupported)
 
     fixture: Fixture | None = None

@@ -70,7 +70,7 @@ def _summary_prompt(given: Any) -> str:
 
 @strategy
 class _InspectSummary(Strategy):
-    summary = "Inspect's CompactionSummary"
+    summary = "Inspect's CompactionSummary: one summary of everything"
     borrowed: ClassVar[Any] = staticmethod(_summary_prompt)
 
     instructions: str | None = None

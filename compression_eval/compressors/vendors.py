@@ -178,9 +178,7 @@ class AnthropicEditCompaction(Strategy):
     message that asks to go on.
     """
 
-    summary = (
-        "Anthropic's threshold edit compact_20260112: the server's block stands for everything"
-    )
+    summary = "Anthropic's compact_20260112: the server's summary replaces all messages"
     check_model: ClassVar[Any] = staticmethod(partial(_require_to_answer, "anthropic"))
 
     instructions: Text | None = None
@@ -219,7 +217,7 @@ class AnthropicEditCompaction(Strategy):
 class AnthropicTextCompaction(AnthropicEditCompaction):
     """Have Anthropic compact a conversation and keep the block's text, which any model can read."""
 
-    summary = "the same; its summary as text, for any model to answer from"
+    summary = "the summary of anthropic-edit as text, for any model to answer from"
     check_model = staticmethod(partial(_require, "anthropic"))
 
     def state(
