@@ -239,7 +239,7 @@ def test_wrong_arguments_are_refused_before_anything_is_made(
     notes = sessions / "notes.txt"
     said = (
         f"no session of a known format in {notes}:\n  {notes}: no known format; it is not JSON "
-        "(--format takes claude-code, "
+        "(import --help lists the formats)"
     )
     refused(run(notes), said)
     for number in range(7):

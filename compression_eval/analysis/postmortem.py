@@ -83,7 +83,7 @@ def postmortem_command(paths: tuple[str, ...], out: Path | None, jobs: int | Non
     unread = _unread(skipped)
     if not rows:
         nothing = f"no session that was compacted in {', '.join(places)}"
-        raise DataError("\n".join(["; ".join([nothing, *unread[:1]]), *unread[1:]]))
+        raise DataError("\n".join([*unread, nothing]))
     parts = list(page(rows))
     click.echo(as_text(parts, _COLUMNS), nl=False)
     if unread:

@@ -134,7 +134,9 @@ def joined(paths: Sequence[str]) -> Joined:
     logs = one_per_run([log for log in logs if log.header.status != "started"])
     resumed = [log for log in logs if MARK in (log.header.eval.metadata or {})]
     if not resumed:
-        raise DataError(f"{', '.join(paths)}: no log of the task resumption")
+        raise DataError(
+            f"{', '.join(paths)}: no log of the task resumption; run tasks/resumption.py first"
+        )
     told = _told([log for log in logs if is_ours(log.header)])
     works: list[Work] = []
     unscored: Counter[str] = Counter()

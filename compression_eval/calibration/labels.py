@@ -313,8 +313,10 @@ def _read_sheet(sheet: Path) -> dict[str, str]:
         rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{sheet}: not a table in UTF-8 ({error})") from error
-    if not rows or not {"item", "label"} <= rows[0].keys():
-        raise DataError(f"{sheet}: the columns {', '.join(HEADS)} are expected, with rows")
+    if not rows:
+        raise DataError(f"{sheet}: the sheet has no rows")
+    if not {"item", "label"} <= rows[0].keys():
+        raise DataError(f"{sheet}: not a sheet of label draw, which has {', '.join(HEADS)}")
     labels: dict[str, str] = {}
     for row in rows:
         name, text = str(row["item"]).strip(), str(row["label"] or "").strip().lower()

@@ -112,7 +112,7 @@ def format_of(source: SourceFile, name: str = "auto") -> Found:
     able = sorted(filter(read.get, read), key=lambda name: -read[name])[:_MAX_HINTS]
     hint = f"; {' or '.join(f'--format {name}' for name in able)} could read it" if able else ""
     raise DataError(
-        f"{source.path}: no known format; {_what(source)}{hint} (--format takes {', '.join(NAMES)})"
+        f"{source.path}: no known format; {_what(source)}{hint} (import --help lists the formats)"
     )
 
 

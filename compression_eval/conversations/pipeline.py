@@ -487,7 +487,7 @@ def why_not(error: Exception, item: Input, path: Path) -> str:
         return f"cannot be read: {getattr(error, 'strerror', None) or type(error).__name__}"
     text = str(error)
     if not item.named:
-        text = text.partition(" (--format takes ")[0]  # most files of a folder are none of these
+        text = text.partition(" (import --help ")[0]  # most files of a folder are none of these
     lines = (line.replace(str(path), item.place) for line in text.splitlines())
     return "; ".join(line.removeprefix(f"{item.place}: ") for line in lines)
 

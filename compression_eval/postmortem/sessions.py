@@ -175,7 +175,7 @@ def read_sessions(
         skipped: Is told which file could not be read, and why.
         shift: As in `session_row`.
     """
-    # As if none were named: the reason for one that is would offer --format, which only import has.
+    # As if none were named: the reason for one that is would name the formats of import.
     inputs = [replace(item, named=False) for item in find_inputs(paths)]
     engine = engine or Engine()
     with engine.opened([item.size for item in inputs], (__name__,)):

@@ -140,7 +140,7 @@ def test_a_refusal_names_the_formats_that_could_read_the_file(tmp_path: Path) ->
     path.write_text("words")
     done, _ = run(tmp_path, path)
     assert "could read it" not in done.stdout
-    assert "--format takes" in done.stdout
+    assert "import --help lists" in done.stdout
 
 
 @pytest.mark.parametrize(

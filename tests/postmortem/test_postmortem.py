@@ -271,7 +271,7 @@ def test_a_file_that_cannot_be_read_is_not_one_without_compactions(tmp_path: Pat
     assert done.exit_code == 1
     assert "1 of the files or conversations could not be read" in done.output
     assert "damaged.jsonl: no known format" in done.output
-    assert "--format" not in done.output  # of import, not of this command
+    assert "import" not in done.output  # it has no option for formats
 
 
 def test_what_the_agent_says_after_a_compaction_is_not_held_before(tmp_path: Path) -> None:
