@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from compression_eval.analysis.frames import samples_frame
+from compression_eval.analysis.frames import facts_frame, samples_frame
 from compression_eval.analysis.logs import find_logs
 from compression_eval.analysis.report.figures import Figures, figures, read_frames
 from compression_eval.analysis.statistics.significance import RECALL_OF_A_POINT
@@ -19,6 +20,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "findings.md").read_text(encoding="utf-8")
 NAMES = {"tail (target_tokens=6000)": "`tail` at 6,000"}
 CONTROLS = ("full", "none")
+T_OF_FOUR = 2.776  # 97.5 % of Student's t, five conversations
 
 
 @pytest.fixture(scope="module")
@@ -102,10 +104,57 @@ def test_what_a_point_means() -> None:
 
 
 def test_the_chains() -> None:
-    chained = figures(read_frames(find_logs([str(DOCS / "findings" / "drift")])))
+    folder = DOCS / "findings" / "drift"
+    chained = figures(read_frames(find_logs([str(folder)])))
+    after, once = samples_frame(folder), samples_frame(DOCS / "findings" / "logs")
+    changes = {}
     for arm in chained.arms:
         own = chained.of_arm[arm.name]
         shares = [own.survival.passed[str(number)].share for number in range(1, 5)]
-        tokens = f"{own.costs['tokens_after']:,.0f}"
-        cells = [tokens, *(f"{share:.0%}".replace("%", " %") for share in shares)]
+        assert _row(arm.compressor, [_percent(share) for share in shares]) in PAGE
+        four, one = (
+            frame[(frame["compressor"] == arm.compressor) & frame["fixture"].isin(after["fixture"])]
+            .groupby(["fixture", "probe_id"])[[KNOWLEDGE, "fact_survival"]]
+            .mean()
+            .groupby("fixture")
+            .mean()
+            for frame in (after, once)
+        )
+        changes[arm.compressor] = change = four[KNOWLEDGE] - one[KNOWLEDGE]
+        cells = [
+            f"{own.costs['tokens_after']:,.0f}",
+            f"{one[KNOWLEDGE].mean():.2f}",
+            f"{four[KNOWLEDGE].mean():.2f}",
+            _over_conversations(change),
+            *(_percent(each["fact_survival"].mean()) for each in (one, four)),
+            f"{own.survival.contradicted or 0:.1%}".replace("%", " %"),
+        ]
         assert _row(arm.compressor, cells) in PAGE
+    assert (
+        f"loses {_over_conversations(changes['anchored'] - changes['regenerative'])}".replace(
+            " (", " less than `regenerative` ("
+        ).replace(")", ", 95 %")
+        in PAGE
+    )
+    facts = facts_frame(folder)
+    contradicted = (facts["in_answer_read"] == "contradicted").sum()
+    assert f"Of {len(facts):,} facts in answers {contradicted} are contradicted" in PAGE
+    assert not after["fact_violations"].sum()
+    [pair] = [
+        each
+        for each in chained.frontier.pairs
+        if [each.higher.split()[0], each.lower.split()[0]] == ["claude-code", "anchored"]
+    ]
+    low, high = pair.interval or (np.nan, np.nan)
+    said = f"knows {pair.change:.2f} more ({low:.2f} to {high:.2f}, p .{pair.p_value:.3f})"
+    assert said.replace(".0.", ".") in PAGE
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
+
+
+def _over_conversations(values: "pd.Series[float]") -> str:
+    """Return the mean of five conversations with its interval of 95 %."""
+    half = T_OF_FOUR * values.std() / np.sqrt(len(values))
+    return f"{values.mean():.2f} ({values.mean() - half:.2f} to {values.mean() + half:.2f})"
