@@ -91,6 +91,10 @@ _PLACES = {
 __all__ = ["__version__", *sorted(name for names in _PLACES.values() for name in names)]  # noqa: PLE0604
 
 
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
 def __getattr__(name: str) -> Any:
     """Import a public name on first use, because it imports Inspect."""
     for place, names in _PLACES.items():

@@ -90,8 +90,11 @@ class Selection(BaseModel):
     """Whether all of them were imported."""
 
 
-NEEDED = ("jinja2", "vl_convert", "scipy", "kingfisher_sdk", "english_words")
-"""Packages of the extras that the scrubber and the report use."""
+NEEDED = {
+    "analysis": ("jinja2", "vl_convert", "scipy"),
+    "scrub": ("kingfisher_sdk", "english_words"),
+}
+"""Packages that the report and the scrubber use, by extra."""
 
 
 @click.command(
@@ -163,8 +166,8 @@ def quickstart_command(
     reason. The embedded model needs no key and costs nothing. With --model the cost is
     estimated and confirmed first. If the command is interrupted, give it again to continue.
     """
-    if not all(map(find_spec, NEEDED)):
-        raise lacking("quickstart", "analysis", "scrub")
+    if missing := [extra for extra, names in NEEDED.items() if not all(map(find_spec, names))]:
+        raise lacking("quickstart", *missing)
     listed = [arm.strip() for arm in arms.split(",")] if arms else []
     _check(listed, models)
     wanted = Selection(

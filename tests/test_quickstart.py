@@ -253,11 +253,13 @@ def test_wrong_arguments_are_refused_before_anything_is_made(
     assert [path.name for path in foreign.iterdir()] == ["a.txt"]
 
 
-def test_without_an_extra_both_are_named(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_extras_that_are_missing_are_named(
+    sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "english_words", None)
-    said = (
-        "Error: quickstart needs the extras analysis and scrub: pip install -e '.[analysis,scrub]'"
-    )
+    refused(run(sessions), "Error: quickstart needs the extra scrub: pip install -e '.[scrub]'")
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    said = "quickstart needs the extras analysis and scrub: pip install -e '.[analysis,scrub]'"
     refused(run(sessions), said)
 
 

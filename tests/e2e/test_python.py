@@ -26,6 +26,7 @@ def test_the_quickstart_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_everything_public_is_there() -> None:
+    assert dir(compression_eval) == sorted(compression_eval.__all__)
     for name in compression_eval.__all__:
         assert getattr(compression_eval, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'absent'"):
