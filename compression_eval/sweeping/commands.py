@@ -109,6 +109,9 @@ def sweep_command(
         click.echo(f"Without --dry-run this is an error: {error}", err=True)
     _say_plan(plan, folder, done)
     if dry_run:
+        click.echo(
+            "Nothing was run. For the cost, give the same options to compression-eval estimate."
+        )
         return
     run = partial(spread, engine=cluster) if cluster else run_sweep
     try:

@@ -127,7 +127,9 @@ def test_what_is_done_is_not_done_again_and_more_epochs_go_on_from_it(
     scripts: Scripts, tiny: Path, tmp_path: Path
 ) -> None:
     file = str(settings_file(tmp_path, tiny, **scripted_models()))
-    assert "= 12" in run("sweep", file, "--dry-run").output
+    planned = run("sweep", file, "--dry-run").output
+    assert "= 12" in planned
+    assert "Nothing was run" in planned
     assert not (tmp_path / "sweep").exists()
     assert run("sweep", file).code == 0
     calls = {role: len(script.calls) for role, script in scripts.items()}
