@@ -348,9 +348,11 @@ def _pairs(of: Figures) -> Part | None:
     def row(pair: Pair) -> list[str]:
         certain = pair.p_value is None and pair.verdict != "cannot tell"
         same = any({pair.higher, pair.lower} <= set(names) for names in of.same_answers)
+        sizes = (of.of_arm[name].costs["tokens_after"] for name in (pair.higher, pair.lower))
         return [
             pair.higher,
             pair.lower,
+            " / ".join(decimal(size, 0) for size in sizes),
             shown_change(pair.change, KNOWLEDGE, DEFAULT_THRESHOLD),
             "exact" if certain else between(pair.interval) + " *" * pair.over_conversations,
             shown_p(pair.p_value).replace("-", DASH),
@@ -359,8 +361,8 @@ def _pairs(of: Figures) -> Part | None:
 
     if not of.frontier.pairs:
         return None
-    heads = ["Higher", "Lower", "Difference", "95 % interval", "p (Holm)", "Verdict"]
-    table = Table(heads, list(map(row, of.frontier.pairs)), texts=(1, 5))
+    heads = ["Higher", "Lower", "Tokens left", "Difference", "95 % interval", "p (Holm)", "Verdict"]
+    table = Table(heads, list(map(row, of.frontier.pairs)), texts=(1, 6))
     once = any(pair.over_conversations for pair in of.frontier.pairs)
     note = (
         f"Knowledge on the {of.frontier.probes} probes that every arm here has an answer to, "
@@ -371,7 +373,8 @@ def _pairs(of: Figures) -> Part | None:
         "on the higher arm: better where p is under 5 %, and whether the difference is shown to be "
         f"at least the margin of {DEFAULT_THRESHOLD:g} ({margin_in_facts(DEFAULT_THRESHOLD)}), or "
         "less. It gives p for its two arms alone "
-        "and counts failures apart. Exact: both arms come out the same every time."
+        "and counts failures apart. Exact: both arms come out the same every time. Verdicts do not "
+        "take sizes into account: see the tokens left of both."
     )
     count = f"{counted(len(table.rows), 'pair')}, the largest difference first"
     rows = Part(count, [table], open=len(table.rows) <= MAX_OPEN)
