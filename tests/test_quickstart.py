@@ -99,6 +99,7 @@ def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_
     assert "arms     anchored, masking, and controls full, none, tail" in steps
     assert "recorded on the 1 of these that their agent compacted" in steps
     first = steps.partition("\n\nOn these 2 conversations (")[2].splitlines()
+    assert "too few to rank arms), " in first[0]
     assert re.search(r"anchored \([\d,]+ tokens\) keeps", first[0])
     assert "recorded" not in first[0]
     assert "too few to rank arms" in first[1]

@@ -158,7 +158,8 @@ def opening(of: Figures) -> str:
     limits = [f"{arm.name} {mean.mean:.2f}" for arm, mean in known if arm.role]
     number = max(mean.fixtures for _, mean in known)
     here = "this conversation" if number == 1 else f"these {number} conversations"
-    text = f"On {here} ({counted(of.probes[0], 'probe')}), {'; '.join(told[:MAX_OPENING])}"
+    few = ", too few to rank arms" if of.probes[0] < MIN_PROBES * number else ""
+    text = f"On {here} ({counted(of.probes[0], 'probe')}{few}), {'; '.join(told[:MAX_OPENING])}"
     text += f"; and {len(told) - MAX_OPENING} more" if len(told) > MAX_OPENING else ""
     return f"{text}{_bracketed(', '.join(limits))}."
 
