@@ -31,7 +31,8 @@ def refused(folder: Path, log_dir: Path, scripts: Scripts, given: Arguments) -> 
 
 ARGUMENTS: list[tuple[Arguments, Sequence[str]]] = [
     ({"fixtures": ["feature-imp"]}, ["fixtures", "'feature-imp'", "did you mean feature-impl"]),
-    ({"compressor": "anchord"}, ["compressor", "'anchord'", "did you mean 'anchored'", "edit"]),
+    ({"compressor": "anchord"}, ["compressor", "'anchord'", "did you mean 'anchored'"]),
+    ({"compressor": "zzz"}, ["compressor", "'zzz'", "expected one of full, none,", "edit"]),
     (
         {"compressor_args": {"tail": 5}},
         ["compressor_args", "it takes no tail (arguments it takes: head_tokens, tail"],
