@@ -128,9 +128,9 @@ def edits_of(arguments: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return parts
 
 
-_KNOWN: dict[str, Reading] = {}
+_READINGS: dict[str, Reading] = {}
 """The latest readings by a digest of their calls, the latest last."""
-_MAX_KNOWN = 64
+_MAX_READINGS = 64
 
 
 def read_calls(calls: Sequence[Call], *, root: str = "", existing: Iterable[str] = ()) -> Reading:
@@ -138,7 +138,7 @@ def read_calls(calls: Sequence[Call], *, root: str = "", existing: Iterable[str]
 
     A failed call changes nothing. Commands that may not have been reached, names that only running
     could determine, and unknown tools and programs are listed as unclassified, without a file
-    operation.
+    operation. The result is kept for the next call about the same history, so nobody may change it.
 
     Args:
         calls: Calls in order, with results.
@@ -148,13 +148,13 @@ def read_calls(calls: Sequence[Call], *, root: str = "", existing: Iterable[str]
     # Strategies and the embedded model read the same history for each compression of it.
     existing = list(existing)
     key = digest(repr((list(calls), root, existing)))
-    if (reading := _KNOWN.pop(key, None)) is None:
+    if (reading := _READINGS.pop(key, None)) is None:
         reading = _read(calls, root, existing)
         if not root and (recorded_root := _root(calls, reading)):
             reading = _read(calls, recorded_root, existing)
-        if len(_KNOWN) >= _MAX_KNOWN:
-            _KNOWN.pop(next(iter(_KNOWN)), None)
-    _KNOWN[key] = reading
+        if len(_READINGS) >= _MAX_READINGS:
+            _READINGS.pop(next(iter(_READINGS)), None)
+    _READINGS[key] = reading
     return reading
 
 

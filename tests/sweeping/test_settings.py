@@ -13,6 +13,7 @@ from tests.sweeping.commanding import run, settings_file
     ("settings", "said"),
     [
         ({"epoch": 3}, "sweep.yaml: epoch: there is no such field; did you mean 'epochs'?"),
+        ({"arms": [{"compressor": "tail", "epoch": 3}]}, "epoch: there is no such field\n"),
         ({"arms": []}, "sweep.yaml: arms: "),
         ({"arms": [{"compressor": "tail", "arguments": {}}]}, "arguments"),
         ({"arms": ["tial"]}, "did you mean 'tail'"),
