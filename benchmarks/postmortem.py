@@ -21,7 +21,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folders", nargs="+", metavar="FOLDER")
     folders = parser.parse_args().folders
-    rows = list(read_sessions(folders))
+    rows = [row for row in read_sessions(folders) if row.compactions]
     print(as_text([each for each in page(rows) if each.title == "All sessions"], 140))
     if not over_sessions(rows):
         raise SystemExit("no compaction here has enough calls and control windows to be judged")

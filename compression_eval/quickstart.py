@@ -14,7 +14,7 @@ from contextlib import redirect_stdout
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -46,7 +46,7 @@ from compression_eval.errors import (
 from compression_eval.fixtures.banks import MIN_PROBES
 from compression_eval.fixtures.cuts import TAIL_TOKENS, places
 from compression_eval.fixtures.finding_files import BANK_SUFFIX
-from compression_eval.fixtures.loading import load_pair
+from compression_eval.fixtures.loading import find_sources, load_pair
 from compression_eval.fixtures.writing import write_whole
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.postmortem.sessions import read_sessions
@@ -71,7 +71,10 @@ _SHORT_BYTES = 8 * TAIL_TOKENS
 MAX_SHOWN = 5
 """Reasons of a kind that are shown."""
 
-Pick = Literal["longest", "newest"]
+LOOKED_THROUGH = 4
+"""Files in which compactions are looked for, for each session that is wanted."""
+
+Pick = Literal["compacted", "longest", "newest"]
 
 
 class Selection(BaseModel):
@@ -88,6 +91,8 @@ class Selection(BaseModel):
     """The files that were taken."""
     imported: bool = False
     """Whether all of them were imported."""
+    asked_by: str | None = None
+    """Model that wrote the questions; empty if none was needed, None if they are not written."""
 
 
 NEEDED = {
@@ -120,10 +125,10 @@ NEEDED = {
 )
 @click.option(
     "--pick",
-    type=click.Choice(["longest", "newest"]),
-    default="newest",
+    type=click.Choice(get_args(Pick)),
+    default="compacted",
     show_default=True,
-    help="Which sessions to use.",
+    help="Which sessions to use: of the newest those that were compacted first, or by size or age.",
 )
 @click.option(
     "--arms",
@@ -179,7 +184,8 @@ def quickstart_command(
     chosen = _selected(wanted, out)
     _say_fetched_again(chosen.sessions)
     try:
-        asked = _probes(ctx, _import(ctx, chosen, out), limit, out)
+        fixtures = _import(ctx, chosen, out)
+        asked = _probes(ctx, chosen, fixtures, out, models["grader"] or _answerer(models), yes=yes)
         plans = _planned(listed or ["anchored", "masking", _RECORDED], asked, models, out)
         if not _is_free(models):
             _say_costs(plans, prices)
@@ -188,7 +194,7 @@ def quickstart_command(
         logs = [_run(plan, prices) for plan in plans]
     except KeyboardInterrupt:
         raise StoppedError(f"Stopped. The same command continues in {out}.") from None
-    _conclude(ctx, logs)
+    _conclude(ctx, logs, out)
 
 
 def _say(step: str, text: str) -> None:
@@ -198,7 +204,8 @@ def _say(step: str, text: str) -> None:
 
 def _say_fetched_again(sessions: Sequence[str]) -> None:
     """Print what the recorded agents fetched again after compactions of their own."""
-    for number, row in enumerate(read_sessions(sessions)):
+    compacted = (row for row in read_sessions(sessions) if row.compactions)
+    for number, row in enumerate(compacted):
         _say("" if number else "fetched", session_line(row))
 
 
@@ -265,6 +272,7 @@ def _sessions(wanted: Selection) -> list[str]:
     inputs = [item for item in found if item.place not in skipped]
     taken: list[str] = []
     agents = 0
+    enough = wanted.limit * (LOOKED_THROUGH if wanted.pick == "compacted" else 1)
     for item in sorted(inputs, key=partial(_rank, wanted.pick)):
         try:
             known = format_of(source_file(item.path))
@@ -275,7 +283,7 @@ def _sessions(wanted: Selection) -> list[str]:
             taken.append(item.place)
         else:
             agents += 1
-        if len(taken) == wanted.limit:
+        if len(taken) == enough:
             break
     if agents and not taken:
         raise DataError(f"only sessions of sub-agents in {', '.join(paths)}; name a file of theirs")
@@ -283,9 +291,14 @@ def _sessions(wanted: Selection) -> list[str]:
         heading = f"no session of a known format in {', '.join(paths)}:"
         raise DataError("\n".join([heading, *_left_out(skipped)]))
     passed = f"; {agents} files of sub-agents were left out" if agents else ""
+    chosen, first = wanted.pick, ""
+    if wanted.pick == "compacted":
+        compacted = {row.place for row in read_sessions(taken) if row.compactions}
+        taken = sorted(taken, key=lambda place: place not in compacted)[: wanted.limit]
+        chosen, first = "newest", f", {len(compacted & {*taken})} with compactions first"
     _say(
         "sessions",
-        f"the {len(taken)} {wanted.pick} of {len(inputs)} files (--limit, --pick){passed}",
+        f"the {len(taken)} {chosen} of {len(inputs)} files{first} (--limit, --pick){passed}",
     )
     for line in _left_out(skipped):
         _say("", line)
@@ -344,23 +357,52 @@ def _import(ctx: click.Context, selection: Selection, out: Path) -> list[Path]:
     return sorted(fixtures, key=lambda path: (names_subagent(path.stem), path.name))
 
 
-def _probes(ctx: click.Context, fixtures: Sequence[Path], limit: int, out: Path) -> list[Path]:
+def _probes(
+    ctx: click.Context,
+    selection: Selection,
+    fixtures: Sequence[Path],
+    out: Path,
+    writer: str,
+    *,
+    yes: bool,
+) -> list[Path]:
     """Make a bank for each of the first conversations; returns those that have one."""
+    limit, said = selection.limit, out / "probes.txt"
     for path in fixtures[limit:]:
         _say("", f"left out {printable(path.stem, 50, end=True)}: more conversations than --limit")
-    said, taken = out / "probes.txt", fixtures[:limit]
-    failed = _command(ctx, generate_command, said, *taken, "--force")
+    taken, by = fixtures[:limit], "" if writer.startswith(EMBEDDED) else writer
+    failed = ""
+    if selection.asked_by != by:
+        if by and not yes:
+            _confirm_questions(taken, by)
+        options = ("--model", by, "--mechanical") if by else ()
+        failed = _command(ctx, generate_command, said, *taken, "--force", *options)
     asked = [path for path in taken if path.with_name(path.stem + BANK_SUFFIX).is_file()]
     if failed or not asked:
         raise DataError(f"nothing is left to ask about: {failed} ({said})")
+    _remembered(selection, out, imported=True, asked_by=by)
     count = sum(len(load_pair(path).bank.probes) for path in asked)
-    few = f"; too few to rank strategies by: {MIN_PROBES} a conversation are needed"
+    few = f"; too few to rank strategies: {MIN_PROBES} about each are needed"
+    few += "" if by else ", which a language model writes with --model NAME"
     _say(
         "asked",
-        f"{counted(count, 'probe')} about {counted(len(asked), 'conversation')}, made from "
-        f"tool calls and texts ({said}){few if count < MIN_PROBES * len(asked) else ''}",
+        f"{counted(count, 'question')} about {counted(len(asked), 'conversation')}, by "
+        f"{by or 'rules'} ({said}){few if count < MIN_PROBES * len(asked) else ''}",
     )
     return asked
+
+
+def _confirm_questions(fixtures: Sequence[Path], writer: str) -> None:
+    """Say what is sent to have a model write the questions, and ask whether to."""
+    read = (source.read_fixture() for source in find_sources(list(map(str, fixtures))))
+    characters = sum(len(message.text) for fixture in read for message in fixture.messages)
+    _say(
+        "cost",
+        f"{printable(writer)} writes the questions: the scrubbed text of "
+        f"{counted(len(fixtures), 'conversation')}, about {characters // 4:,} tokens, is sent two "
+        "to six times (to write, answer, check and correct them)",
+    )
+    click.confirm("Go on?", abort=True)
 
 
 def _planned(
@@ -438,23 +480,24 @@ def _run(plan: SweepPlan, prices: Path | None) -> Path:
     return folder
 
 
-def _conclude(ctx: click.Context, logs: Sequence[Path]) -> None:
+def _conclude(ctx: click.Context, logs: Sequence[Path], out: Path) -> None:
     """Make the reports; print what they say of these sessions, and what to look at."""
     folder = logs[0].parent
-    reports = [folder / "report", folder / "report-recorded"][: len(logs)]
+    reports = [out / "report", out / "report-recorded"][: len(logs)]
     remarks: list[str] = []
-    for number, out in enumerate(reports, start=1):
+    for number, page in enumerate(reports, start=1):
         of_logs = tuple(map(str, logs[:number]))
-        opening, *others = ctx.invoke(report, logs=of_logs, out=out, step=f"{'report':<9}")
+        opening, *others = ctx.invoke(report, logs=of_logs, out=page, step=f"{'report':<9}")
         remarks += [opening, *others] if number == 1 else [f"Where it was compacted: {opening}"]
     click.echo()
     for remark in remarks:
         click.echo(printable(remark, 1000))
     click.echo("\nLook at")
-    for out in reports:
-        click.echo(f"  {out / 'index.html'}")
+    for page in reports:
+        click.echo(f"  {page / 'index.html'} (or report.md next to it)")
     click.echo(f"  inspect view --log-dir {shlex.quote(str(folder))} --no-trust-content")
     click.echo(
-        "A language model answers and grades with --model NAME (--grader NAME).\n"
+        "With --model NAME (--grader NAME) a language model writes the questions, answers them and "
+        "grades.\n"
         "Scrubbing finds much, not everything: read a fixture before you share it."
     )

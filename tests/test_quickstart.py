@@ -19,6 +19,7 @@ from compression_eval.sweeping import running
 from tests.authoring import story
 from tests.conversations.readers.claude_code_session import Session, text
 from tests.conversations.readers.reading import json_lines
+from tests.e2e import scripted
 from tests.fixtures.building import Json, assistant, system, user
 
 FILLER = "One more look at the worker pool, and nothing new came out of it. " * 12
@@ -88,13 +89,13 @@ def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_
     assert done.exit_code == 0, done.output
     out = tmp_path / quickstart.DEFAULT_OUT
     steps = done.stdout
-    assert "sessions the 3 newest of 4 files (--limit, --pick)\n" in steps
+    assert "sessions the 3 newest of 4 files, 1 with compactions first (--limit, --pick)\n" in steps
     assert ": no known format; " in steps
     assert re.search(
-        r"\nfetched +\S+ \(OpenAI chat messages\): 1 compaction, too few calls\n", steps
+        r"\nfetched +\S+ \(OpenAI chat messages\): 1 compaction, no verdict: too few calls\n", steps
     )
     assert "imported 3 conversations" in steps
-    assert " about 2 conversations, made from" in steps
+    assert " about 2 conversations, by rules (" in steps
     assert "no probe could be made: nothing is compressed" in done.stderr
     assert "arms     anchored, masking, and controls full, none, tail" in steps
     assert "recorded on the 1 of these that their agent compacted" in steps
@@ -107,9 +108,9 @@ def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_
     assert "recorded (" in first[2]
     assert "no language model was involved" in steps
     runs = out / "embedded-lexical"
-    assert f"  {runs.relative_to(tmp_path) / 'report' / 'index.html'}\n" in steps
+    assert f"  {Path(quickstart.DEFAULT_OUT) / 'report' / 'index.html'} (or" in steps
     for name in ("report", "report-recorded"):
-        line = (runs / name / "report.md").read_text("utf-8").splitlines()[2]
+        line = (out / name / "report.md").read_text("utf-8").splitlines()[2]
         assert line.startswith("On th")
         assert ("recorded" in line) == (name == "report-recorded")
     assert "\nreport   wrote " in steps
@@ -217,15 +218,42 @@ def test_sessions_are_taken_the_newest_first_and_no_sub_agents(
 
 def test_recorded_runs_on_the_sessions_that_have_it(sessions: Path, tmp_path: Path) -> None:
     compacted(sessions / "compacted.json")
-    done = run(sessions, "--model", "mockllm/model", input="n\n")
+    done = run(sessions, "--compressor-model", "mockllm/model", input="n\n")
     assert "arms     anchored, masking, and controls" in done.stdout
     assert "recorded on the 1 of these that their agent compacted" in done.stdout
-    done = run(sessions / "compacted.json", "--out", "all", "--model", "mockllm/model", input="n\n")
+    done = run(
+        sessions / "compacted.json",
+        "--out",
+        "all",
+        "--compressor-model",
+        "mockllm/model",
+        input="n\n",
+    )
     assert "arms     anchored, masking, recorded, and controls" in done.stdout
-    done = run(sessions, "--out", "one", "--arms", "recorded,masking", "--model", "mockllm/model",
-               input="n\n")  # fmt: skip
+    arms = ("--arms", "recorded,masking")
+    done = run(sessions, *arms, "--compressor-model", "mockllm/model", "--out", "one", input="n\n")
     assert "arms     masking, and controls" in done.stdout
     assert "recorded on the 1 of these" in done.stdout
+
+
+def test_a_model_writes_the_questions_once_and_only_if_that_is_confirmed(
+    sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = scripted.Script(lambda _: "No idea.")
+    monkeypatch.setitem(scripted.SCRIPTS, "asks", asked)
+    models = ("--grader", "scripted/asks", "--arms", "masking")
+    refusing = run(sessions, *models, input="n\n")
+    assert not asked.calls
+    assert "cost     scripted/asks writes the questions: the scrubbed text of " in refusing.stdout
+    assert "asked " not in refusing.stdout
+    done = run(sessions, *models, input="y\nn\n")
+    assert " about 1 conversation, by scripted/asks (" in done.stdout
+    assert asked.calls.pop()
+    asked.calls.clear()
+    again = run(sessions, *models, input="n\n")
+    assert not asked.calls
+    assert "writes the questions" not in again.stdout
+    assert "cost     estimated for all" in again.stdout
 
 
 def test_wrong_arguments_are_refused_before_anything_is_made(

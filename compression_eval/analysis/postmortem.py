@@ -6,6 +6,7 @@ and after the compactions.
 
 import json
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -21,18 +22,22 @@ from compression_eval.fixtures.writing import versioned_json
 from compression_eval.postmortem.figures import figures, figures_schema
 from compression_eval.postmortem.sessions import (
     MEASURES,
+    MIN_EXCESS,
     SessionRow,
     Told,
     each_once,
     over_sessions,
     read_sessions,
 )
-from compression_eval.postmortem.windows import WINDOW, Window
+from compression_eval.postmortem.windows import MIN_CONTROLS, WINDOW, Window
 from compression_eval.terminal import CleanCommand, Output, examples
 from compression_eval.text.tables import Section, Table, as_markdown, as_text, counted
 
 if TYPE_CHECKING:
     from compression_eval.analysis.report.charts import Chart
+
+MIN_COMPACTIONS = 5
+"""Judged compactions below which means would only repeat the table."""
 
 _MAX_FILES = 5
 _MAX_SKIPPED = 5
@@ -77,13 +82,16 @@ def postmortem_command(paths: tuple[str, ...], out: Path | None, jobs: int | Non
         check_report(out)
     skipped: list[tuple[str, str]] = []
     places = paths or usual_places()
-    rows = list(
+    read = list(
         read_sessions(places, Engine(jobs), lambda place, why: skipped.append((place, why)))
     )
+    rows = [row for row in read if row.compactions]
     unread = _unread(skipped)
+    counted_as = f"{counted(len(read), 'session')}, {len(rows)} with compactions"
     if not rows:
-        nothing = f"no session that was compacted in {', '.join(places)}"
+        nothing = f"no session in {', '.join(places)} was compacted ({counted_as})"
         raise DataError("\n".join([*unread, nothing]))
+    click.echo(f"{counted_as}{f'; {len(skipped)} could not be read' if skipped else ''}\n")
     parts = list(page(rows))
     click.echo(as_text(parts, _COLUMNS), nl=False)
     if unread:
@@ -91,6 +99,8 @@ def postmortem_command(paths: tuple[str, ...], out: Path | None, jobs: int | Non
     if out:
         _write(out, rows, parts)
         click.echo(f"\nwrote {out / 'index.html'}, report.md and figures.json with its schema")
+    click.echo("\nWhich facts were lost, and what other strategies would keep:")
+    click.echo(f"  {shlex.join(['compression-eval', 'quickstart', _worst_first(rows)[0].place])}")
 
 
 def _unread(skipped: Sequence[tuple[str, str]]) -> list[str]:
@@ -158,24 +168,40 @@ def _by_call(windows: Sequence[Window], first: int) -> dict[int, float]:
 
 def page(rows: Sequence[SessionRow]) -> Iterator[Section]:
     """Yield the parts of the page: sessions, compactions, files, all sessions, and the limits."""
-    worst = sorted(rows, key=lambda row: -sum(each.excess for each in _flagged_of(row)))
-    yield Section("", [[session_line(row) for row in worst]])
+    yield Section("", [[session_line(row) for row in _worst_first(rows)]])
     told = list(each_once(rows))
-    told.sort(key=lambda pair: (math.isnan(pair[1].excess), -pair[1].excess))
+    told.sort(key=lambda pair: _badness(pair[1]), reverse=True)
     yield Section("Compactions, worst first", [_table(told)])
     for row, each in told:
         window = each.compaction.window
-        if each.verdict == "far above usual" and window and window.rereads:
+        unjudged = window is not None and not each.compaction.told and window.held > MIN_EXCESS
+        if window and window.rereads and (each.verdict == "far above usual" or unjudged):
             largest = {file.path: file for file in sorted(window.rereads, key=lambda f: f.tokens)}
             lines = [
-                f"{file.path}: {file.lines} of {file.of} lines, read or written "
-                f"{file.calls_ago} calls earlier, {file.edits} own edits before"
+                f"{file.path}: {file.lines} of {file.of} lines, last shown or written "
+                f"{counted(file.calls_ago, 'call')} earlier, edited {counted(file.edits, 'time')} "
+                "before"
                 for file in sorted(largest.values(), key=lambda f: -f.tokens)[:_MAX_FILES]
             ]
             yield Section(f"Shown again after message {each.compaction.cut} of {row.name}", [lines])
-    if len(rows) > 1 and any(each.compaction.told for _, each in told):
+    if len(rows) > 1 and sum(each.compaction.told for _, each in told) >= MIN_COMPACTIONS:
         yield Section("All sessions", [_means(rows), _flagged(rows)])
     yield Section("What a recording cannot show", [LIMITS])
+
+
+def _badness(told: Told) -> tuple[bool, float]:
+    """Return what sorts compactions: by the excess, and without one by what was fetched again."""
+    window = told.compaction.window
+    if math.isnan(told.excess):
+        return False, window.held if window else 0.0
+    return True, told.excess
+
+
+def _worst_first(rows: Sequence[SessionRow]) -> list[SessionRow]:
+    def badness(row: SessionRow) -> tuple[float, tuple[bool, float]]:
+        return sum(each.excess for each in _flagged_of(row)), max(map(_badness, row.compactions))
+
+    return sorted(rows, key=badness, reverse=True)
 
 
 def _number(value: float | None) -> str:
@@ -188,9 +214,9 @@ def session_line(row: SessionRow) -> str:
     judged = [each for each in row.compactions if each.compaction.told]
     who = f"{row.name} ({row.agent})" if row.agent else row.name
     if not judged:
-        reasons = {each.verdict for each in row.compactions}
+        reasons = dict.fromkeys(each.verdict for each in row.compactions)
         known = counted(len(row.compactions), "compaction")
-        return f"{who}: {known}, {' and '.join(sorted(reasons))}"
+        return f"{who}: {known}, no verdict: {' and '.join(reasons)}"
     other = len(row.compactions) - len(judged)
     unjudged = f"; {other} cannot be judged" if other else ""
     if not flagged:
@@ -199,11 +225,18 @@ def session_line(row: SessionRow) -> str:
         )
     excess = sum(each.excess for each in flagged)
     away = sum(_removed(each) for each in flagged)
-    of = f", of {_number(away)} compacted away" if away else ""
+    of = f", {excess / away:.1%} of the {_number(away)} compacted away" if away else ""
     return (
         f"{who}: {len(flagged)} of {counted(len(judged), 'compaction')} far above usual: about "
         f"{_number(excess)} tokens fetched again beyond its own usual{of}{unjudged}"
     )
+
+
+def _verdict(told: Told) -> str:
+    found = told.compaction
+    if found.window is None or found.told:
+        return told.verdict
+    return f"none: {len(found.controls)} of {MIN_CONTROLS} windows"
 
 
 def _flagged_of(row: SessionRow) -> list[Told]:
@@ -226,15 +259,15 @@ def _table(told: Sequence[tuple[SessionRow, Told]]) -> Table:
         sizes = f"{_number(found.tokens_before)} → {_number(found.tokens_after)}"
         rows.append(
             [
-                *(row.name, row.agent, str(found.cut), found.trigger, sizes),
+                *(row.name, str(found.cut), found.trigger, sizes),
                 *(_number(window.held if window else None), _number(found.usual)),
-                *(_number(limit), each.verdict),
+                *(_number(limit), _verdict(each)),
                 edit,
             ]
         )
-    heads = ["session", "agent", "message", "trigger", "before → after", "fetched again", "usual"]
-    heads += ["limit", "verdict", "first new edit at call"]
-    return Table(heads, rows, names=2, texts={1, 3, 4, 8})
+    heads = ["session", "message", "trigger", "before → after", "fetched again", "usual", "limit"]
+    heads += ["verdict", "new edit at call"]
+    return Table(heads, rows, names=1, texts={2, 3, 7})
 
 
 def _means(rows: Sequence[SessionRow]) -> Table:

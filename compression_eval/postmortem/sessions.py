@@ -1,8 +1,8 @@
 """Sessions read for a post-mortem: a row for each compaction, and what a folder of them shows.
 
-`read_sessions` reads conversations as an import does and keeps nothing of them but the rows. Forks
-of one thread share the compactions before they parted: such a compaction counts once. Over several
-sessions, intervals are by drawing threads, each with all its compactions.
+`read_sessions` reads conversations as an import does and keeps nothing of them but their rows.
+Forks of one thread share the compactions before they parted: such a compaction counts once. Over
+several sessions, intervals are by drawing threads, each with all its compactions.
 """
 
 import math
@@ -78,8 +78,8 @@ class SessionRow:
     agent: str
     """As its file says, with its version."""
     thread: str
-    """Digest of how it begins: forks begin alike."""
-    calls: int
+    """Digest of how it begins: forks begin alike. Empty without compactions."""
+    calls: int = 0
     compactions: Sequence[Told] = field(default_factory=list)
     flagged_controls: tuple[int, int] = (0, 0)
     """Control windows far above the usual of the others by the same rule, of all."""
@@ -167,7 +167,9 @@ def read_sessions(
     *,
     shift: int = 0,
 ) -> Iterator[SessionRow]:
-    """Yield the sessions with compactions in files and folders, in their order.
+    """Yield the sessions in files and folders, in their order.
+
+    Of a session without compactions only its name, place and agent are told.
 
     Args:
         paths: As ``import`` takes them.
@@ -196,6 +198,9 @@ def _rows(item: Input, *, shift: int) -> tuple[list[SessionRow], list[str]]:
             failures.append(reason)
         elif any(each.kind != "clear" for each in fixture.recorded_compactions):
             rows.append(session_row(fixture, item.place, shift=shift))
+        else:
+            agent = (fixture.source.origin if fixture.source else None) or ""
+            rows.append(SessionRow(fixture.name, item.place, agent, thread=""))
     return rows, failures
 
 

@@ -23,14 +23,10 @@ from compression_eval.sweeping.commands import (
     refuse_unfinished,
     refuse_useless,
 )
-from compression_eval.sweeping.estimate import (
-    arm_lines,
-    detecting_lines,
-    estimate,
-    role_lines,
-)
+from compression_eval.sweeping.estimate import estimate, estimate_text
 from compression_eval.sweeping.planning import (
     SweepPlan,
+    check_models,
     finished_samples,
     log_folder,
     refuse_other_work,
@@ -117,13 +113,16 @@ def ab_command(
         raise DataError(f"{old} and {new} are the same prompt; name two that differ")
     arms = [{"compressor": compressor, "prompt": str(path)} for path in (old, new)]
     given = {"arms": arms, "budgets": [budget] if budget else [], "controls": not controls}
-    plan, known = sweep_plan(settings_of(None, options | given)), read_prices(prices)
+    settings, known = settings_of(None, options | given), read_prices(prices)
+    if not dry_run:
+        check_models(settings)
+    plan = sweep_plan(settings)
     folder = _folder(plan, log_dir)
     click.echo(f"folder   {folder}\n")
     expected = estimate(plan, known, margin or DEFAULT_THRESHOLD)
-    for lines in (arm_lines(expected), role_lines(expected), detecting_lines(expected)):
-        click.echo("\n".join(lines) + "\n")
+    click.echo(f"{estimate_text(expected)}\n")
     if dry_run:
+        click.echo("Nothing was run.")
         return
     if plan.settings.models == [EMBEDDED_MODEL] and not options["models"]:
         raise DataError("--model: name a language model; the embedded one reads no instructions")

@@ -87,6 +87,11 @@ class Arm:
     fitted: Mapping[str, Any] = field(default_factory=dict)
     """The ``argument`` that was fitted and the ``budgets`` that it was fitted to; empty if none."""
 
+    @property
+    def not_fitted(self) -> bool:
+        """Whether budgets were given, and it fits none of them."""
+        return self.note.startswith(_NOT_FITTED)
+
     @cached_property
     def spec(self) -> CompressorSpec:
         """The strategy with its checked arguments."""
@@ -121,7 +126,7 @@ def sweep_arms(settings: SweepSettings) -> list[Arm]:
             arm = replace(arm, label=f"{arm.label} #{digest(prompt)[:6]}")  # noqa: PLW2901
         arms[arm.key] = arm
         labels.add(arm.label)
-    if settings.budgets and all(arm.note.startswith(_NOT_FITTED) for arm in arms.values()):
+    if settings.budgets and all(arm.not_fitted for arm in arms.values()):
         listed = (f"{arm.label}: {arm.note}" for arm in arms.values())
         raise DataError(f"budgets: {'; '.join(listed)}")
     controls = _controls(settings, list(arms.values())) if settings.controls else ()
@@ -200,14 +205,16 @@ def _fitted(fitting: "_Fitting", plain: Arm) -> Iterator[Arm]:
     failures: dict[str, list[str]] = {}
     for budget in fitting.settings.budgets:
         try:
-            budgets_of.setdefault(fitting.fit(budget), []).append(budget)
+            found = fitting.fit(budget)
+            # What gives states of almost the same size is not paid for twice.
+            same = (each for each in budgets_of if fitting.as_large(each, found, budget))
+            budgets_of.setdefault(next(same, found), []).append(budget)
         except _NoFitError as error:
             failures.setdefault(str(error), []).append(f"{budget:,}")
     missing = "; ".join(
         f"{_NOT_FITTED} to {' and '.join(budgets)} tokens: {why}"
         for why, budgets in failures.items()
     )
-    # Two budgets above everything that it can keep give the same arm.
     *others, last = [fitting.fitted_arm(*each) for each in budgets_of.items()] or [plain]
     yield from others
     yield replace(last, note="; ".join(filter(None, [last.note, missing])))
@@ -280,6 +287,10 @@ class _Fitting:
             else:
                 high = middle
         return low
+
+    def as_large(self, number: int, other: int, budget: int) -> bool:
+        """Return whether a number gives states as large as another's, within a budget."""
+        return CLOSE_ENOUGH * self._mean(other) <= self._mean(number) <= budget
 
     def _at(self, number: int) -> str:
         return f"{self.knob.argument}={self.knob.value(number)}"

@@ -24,8 +24,10 @@ from compression_eval.grading.failures import RunFailures, run_failures
 from compression_eval.grading.metrics import MEAN, STDERR
 from compression_eval.grading.rubric import KNOWLEDGE
 from compression_eval.sweeping.arms import Arm, task_key
+from compression_eval.sweeping.estimate import estimate, estimate_text
 from compression_eval.sweeping.planning import (
     SweepPlan,
+    check_models,
     finished_samples,
     fresh_folder,
     log_folder,
@@ -98,6 +100,8 @@ def sweep_command(
     cluster = engine_of(engine, address) if engine or address else None
     folder = _folder(settings.log_dir or DEFAULT_FOLDER, fresh=fresh, anywhere=bool(cluster))
     known = read_prices(prices)
+    if not dry_run:
+        check_models(settings)  # before the arms are rehearsed, which takes a while
     plan = sweep_plan(settings)
     try:
         refuse_other_work(plan, folder)
@@ -109,9 +113,12 @@ def sweep_command(
         click.echo(f"Without --dry-run this is an error: {error}", err=True)
     _say_plan(plan, folder, done)
     if dry_run:
-        click.echo(
-            "Nothing was run. For the cost, give the same options to compression-eval estimate."
-        )
+        click.echo(f"\n{estimate_text(estimate(plan, known))}")
+        try:
+            check_models(settings)
+        except DataError as error:
+            click.echo(f"Without --dry-run this is an error: {error}", err=True)
+        click.echo("\nNothing was run.")
         return
     run = partial(spread, engine=cluster) if cluster else run_sweep
     try:
@@ -143,6 +150,8 @@ def _say_plan(plan: SweepPlan, folder: Path, done: int) -> None:
         indent = " " * 11
         for line in textwrap.wrap(arm.note, 78, initial_indent=indent, subsequent_indent=indent):
             click.echo(line)
+    names = textwrap.wrap(", ".join(plan.conversations), 85)
+    click.echo("\n         ".join([f"fixtures {names[0]}", *names[1:]]))
     probes = " to ".join(map(str, sorted({min(sizes), max(sizes)})))
     click.echo(
         f"samples  {probes} probes x {settings.epochs} compressions x {settings.answers} answers x "
@@ -284,6 +293,8 @@ def outcome_lines(results: Sequence[ArmResult]) -> Iterator[str]:
     heads = ("arm", *(head for head, *_ in _COLUMNS), "no grade")
     yield from table_lines(Table(heads, rows))
     yield "knowledge: 0 to 5, ± standard error; facts kept: in the state; answered: from it"
+    if unfit := [each.name for each in results if each.arm.not_fitted]:
+        yield f"of another size than the budgets: {', '.join(unfit)}"
     if all(OFFLINE_TAG in (each.log.eval.tags or ()) for each in results):
         yield "no language model was involved: a lower bound and a regression check"
     yield from failure_lines(results)
@@ -302,12 +313,13 @@ def failure_lines(results: Sequence[ArmResult]) -> Iterator[str]:
 def _comparisons(results: Sequence[ArmResult]) -> list[tuple[ArmResult, ArmResult]]:
     """Return what to compare: the first arm with the others; a single one with its tail.
 
-    Arms are compared under the same model and budget; those without results are left out.
+    Arms are compared under the same model and budget; those without results are left out, and
+    those that fit no budget.
     """
     pairs: list[tuple[ArmResult, ArmResult]] = []
     alike: defaultdict[tuple[str, int | None], list[ArmResult]] = defaultdict(list)
     for result in results:
-        if not result.error:
+        if not result.error and not result.arm.not_fitted:
             alike[result.log.eval.model, result.arm.budget].append(result)
     for group in alike.values():
         arms = [each for each in group if not each.arm.control]

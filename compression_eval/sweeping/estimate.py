@@ -39,7 +39,7 @@ from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.plans import ProbePlan
 from compression_eval.sharing import has_prompt_cache
 from compression_eval.sweeping.arms import rehearsing_model
-from compression_eval.sweeping.costs import ArmCosts, Tokens, arm_costs, assumed
+from compression_eval.sweeping.costs import ArmCosts, CostRole, Tokens, arm_costs, assumed
 from compression_eval.sweeping.planning import SweepPlan, sweep_plan
 from compression_eval.sweeping.settings import (
     price_of,
@@ -52,6 +52,7 @@ from compression_eval.text.printable import printable
 from compression_eval.text.tables import Table, table_lines
 
 _ROLES = ("answerer", "refetch", "grader", "compressor")
+_COLUMNS: tuple[CostRole, ...] = ("answerer", "grader", "reader", "compressor")
 _OTHER_EPOCHS = (2, 3, 5, 10)
 
 
@@ -87,6 +88,7 @@ class Estimate(BaseModel):
     """The whole estimate, as in its JSON."""
 
     models: list[str]
+    conversations: list[str]
     samples: int
     token_counter: str
     design: dict[str, Any]
@@ -122,7 +124,7 @@ def estimate(
     with redirect_stdout(sys.stderr):
         arms = anyio.run(_rehearsed, plan, planned)
     sizes = Counter(id(each.compression) for each in planned[plan.widest.label])
-    conversations = len({e.compression.fixture.name for e in planned[plan.widest.label]})
+    conversations = len(plan.conversations)
     design = Design(
         fixtures=len(sizes),
         # Conversations count the same: one with few probes adds more to the error of the mean.
@@ -132,6 +134,7 @@ def estimate(
     )
     return Estimate(
         models=plan.settings.models,
+        conversations=plan.conversations,
         samples=plan.samples,
         token_counter=token_counter().name,
         design=asdict(design) | {"conversations": conversations},
@@ -148,7 +151,7 @@ def estimate(
                 "failing": dict(costs.failing),
                 "calls": {
                     role: round(costs.of(role).calls)
-                    for role in ("answerer", "grader", "reader", "compressor", "refetch")
+                    for role in (*_COLUMNS, "refetch")
                     if role != "refetch" or plan.settings.refetch
                 },
             }
@@ -292,8 +295,14 @@ def estimate_command(
     if as_json:
         click.echo(versioned_json(result.model_dump(mode="json")), nl=False)
         return
-    parts = (_head(result), arm_lines(result), role_lines(result), detecting_lines(result))
-    click.echo("\n\n".join("\n".join(lines) for lines in parts))
+    click.echo("\n".join(_head(result)))
+    click.echo(f"\n{estimate_text(result)}")
+
+
+def estimate_text(result: Estimate) -> str:
+    """Return arms, calls and the smallest difference as text for a terminal."""
+    parts = (_arm_lines(result), role_lines(result), _detecting_lines(result))
+    return "\n\n".join("\n".join(lines) for lines in parts)
 
 
 def _head(result: Estimate) -> Iterator[str]:
@@ -301,6 +310,9 @@ def _head(result: Estimate) -> Iterator[str]:
     yield (
         f"conversations {design['conversations']}, compression points {design['fixtures']}, "
         f"compressions of each {design['states']}, answers from each of them {design['answers']}"
+    )
+    yield from textwrap.wrap(
+        ", ".join(result.conversations), 98, initial_indent="  ", subsequent_indent="  "
     )
     yield (
         f"arms {len(result.arms)} x models {len(result.models)}, samples {result.samples:,}; "
@@ -310,25 +322,29 @@ def _head(result: Estimate) -> Iterator[str]:
         yield "No language model is involved: everything is done by the embedded one."
 
 
-def arm_lines(result: Estimate) -> Iterator[str]:
+def _arm_lines(result: Estimate) -> Iterator[str]:
     """Yield what each arm is given and calls, as lines for a terminal."""
     yield "Arms, for one model:"
-    heads = ("arm", "history", "state", "answers", "gradings", "compressing calls", "basis")
+    heads = ("arm", "history", "state", "answers", "gradings", "readings", "summaries")
     rows = [
         (
             arm["arm"] + (" (control)" if arm["control"] else ""),
             f"{arm['history_tokens']:,}",
             f"{arm['state_tokens']:,}" if arm["state_tokens"] else "-",
-            *(f"{arm['calls'][role]:,}" for role in ("answerer", "grader", "compressor")),
-            arm["basis"],
+            *(f"{arm['calls'][role]:,}" for role in _COLUMNS),
         )
         for arm in result.arms
     ]
-    yield from _indented(Table(heads, rows, texts=(len(heads) - 1,)))
+    yield from _indented(Table(heads, rows))
     for arm in result.arms:
         note = f"{arm['arm']}: {arm['note']}" if arm["note"] else ""
         yield from textwrap.wrap(note, 78, initial_indent="  ", subsequent_indent="    ")
-    yield "  computed: no model compresses; rehearsed: the embedded model did, in another's place"
+    yield "  readings: the grader looks for the facts in a state; summaries: calls that compress"
+    if rehearsed := [printable(arm["arm"]) for arm in result.arms if arm["basis"] == "rehearsed"]:
+        told = (
+            f"rehearsed (the embedded model compressed in another's place): {', '.join(rehearsed)}"
+        )
+        yield from textwrap.wrap(told, 98, initial_indent="  ", subsequent_indent="    ")
     for arm in result.arms:
         label = printable(arm["arm"])
         if arm["unrehearsed"]:
@@ -360,13 +376,20 @@ def role_lines(result: Estimate) -> Iterator[str]:
         for role in result.roles
     ]
     yield from _indented(Table(heads, rows, names=2))
+    answering = {role.model for role in result.roles if role.role == "answerer"}
+    if any(r.role == "grader" and r.model in answering - {EMBEDDED_MODEL} for r in result.roles):
+        yield "  WARNING: a model grades its own answers; --model-role grader=MODEL names another"
     known = [role.dollars for role in result.roles if role.dollars is not None]
     unknown = sorted({role.model for role in result.roles if role.dollars is None})
     if known:
         yield f"  together ${sum(known):,.2f}{' of what is known' if unknown else ''}"
     if unknown:
         listed = ", ".join(printable(name) for name in unknown)
-        yield f"  price unknown: {listed}; give prices with --prices FILE"
+        yield f"  price unknown: {listed}; --prices FILE has a line for each, per million tokens:"
+        yield (
+            f"    {printable(unknown[0])}: {{input: 1.25, output: 10, input_cache_write: 1.25, "
+            "input_cache_read: 0.125}  # for example"
+        )
     given = result.assumptions
     lines = [
         f"Tokens out are {given['answer_tokens']:.0f} an answer, "
@@ -388,7 +411,7 @@ def role_lines(result: Estimate) -> Iterator[str]:
         yield from textwrap.wrap(line, 98, initial_indent="  ", subsequent_indent="  ")
 
 
-def detecting_lines(result: Estimate) -> Iterator[str]:
+def _detecting_lines(result: Estimate) -> Iterator[str]:
     """Yield the differences that the design can find, as lines for a terminal."""
     yield (
         f"Smallest true difference of knowledge between two arms that is found in {WANTED:.0%} of "
@@ -408,6 +431,12 @@ def detecting_lines(result: Estimate) -> Iterator[str]:
         for states, each in result.detectable_by_compressions.items()
     ]
     yield from _indented(Table(heads, rows, names=0))
+    planned = result.detectable_by_compressions[str(result.design["states"])]
+    if planned.here is not None:
+        yield (
+            f"  Planned: {result.design['states']} of each. Two arms that are less than "
+            f"{planned.here:.2f} apart will probably not be told apart."
+        )
     yield f"  Variances {result.assumptions['source']}."
     if result.design["states"] < 2:
         yield (

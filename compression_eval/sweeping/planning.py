@@ -10,8 +10,10 @@ import inspect
 import json
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
 from contextvars import Context
 from dataclasses import dataclass
 from functools import cached_property
@@ -158,13 +160,14 @@ class SweepPlan:
         metadata = {**(created.metadata or {}), FITTED: dict(arm.fitted)}
         return task_with(created, name=arm_task_name(tags), tags=tags, metadata=metadata)
 
-    def check_models(self) -> None:
-        """Raise if a model cannot be created."""
-        for name in self.settings.models:
-            self._model(name)
-        for role, names in self.roles.items():
-            for name in names:
-                named_model(name, _place(role, name))
+    @property
+    def conversations(self) -> list[str]:
+        """The names of the fixtures."""
+        return list(
+            dict.fromkeys(
+                each.compression.fixture.name for each in self.dataset(self.widest).plans.values()
+            )
+        )
 
     def call_models(self) -> None:
         """Call each model once: a key that is wrong would fail every sample after the others paid.
@@ -183,14 +186,28 @@ class SweepPlan:
         anyio.run(_call_each, models)
 
     def _model(self, name: str, **options: Any) -> Model:
-        return named_model(
-            name,
-            _place("models", name),
-            base_url=self.settings.model_base_url,
-            config=GenerateConfig.model_validate(self.settings.generate),
-            **self.settings.model_args,
-            **options,
-        )
+        return _model(self.settings, name, **options)
+
+
+def check_models(settings: SweepSettings) -> None:
+    """Raise if a model cannot be created, as without a key."""
+    with redirect_stdout(sys.stderr):  # where Inspect greets
+        for name in with_default_models(settings).models:
+            _model(settings, name)
+        for role, names in settings.roles.items():
+            for name in names:
+                named_model(name, _place(role, name))
+
+
+def _model(settings: SweepSettings, name: str, **options: Any) -> Model:
+    return named_model(
+        name,
+        _place("models", name),
+        base_url=settings.model_base_url,
+        config=GenerateConfig.model_validate(settings.generate),
+        **settings.model_args,
+        **options,
+    )
 
 
 def _place(role: str, name: str) -> str:
@@ -210,13 +227,18 @@ async def _call_each(models: Mapping[str, Model]) -> None:
 
 def sweep_plan(settings: SweepSettings) -> SweepPlan:
     """Return the plan for the settings, with defaults filled in."""
+    settings = with_default_models(settings)
+    return SweepPlan(settings, sweep_arms(settings))
+
+
+def with_default_models(settings: SweepSettings) -> SweepSettings:
+    """Return the settings with Inspect's model, or the embedded one, where none is named."""
     named = os.environ.get("INSPECT_EVAL_MODEL", "").split(",")
     chosen = settings.models or [name.strip() for name in named if name.strip()]
     update: dict[str, Any] = {"models": chosen or [EMBEDDED_MODEL]}
     if not chosen:
         update["roles"] = {"grader": [EMBEDDED_MODEL], **settings.roles}
-    settings = settings.model_copy(update=update)
-    return SweepPlan(settings, sweep_arms(settings))
+    return settings.model_copy(update=update)
 
 
 # ----- the folder

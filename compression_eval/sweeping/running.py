@@ -35,6 +35,7 @@ from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.sweeping.arms import Arm
 from compression_eval.sweeping.planning import (
     SweepPlan,
+    check_models,
     current_logs,
     folder_logs,
     fresh_folder,
@@ -78,7 +79,7 @@ def run_sweep(
     """
     # Inspect prints to stdout, which is reserved for how to continue.
     with redirect_stdout(sys.stderr):
-        plan.check_models()
+        check_models(plan.settings)
         # At an address `spread` has locked the folder of all units.
         with nullcontext() if is_address(str(folder)) else locked(folder):
             refuse_other_work(plan, folder)
@@ -225,7 +226,7 @@ def spread(
         DataError: The folder is another sweep's or was made from something else, a model cannot be
             created, or some of it could not be run; all else was.
     """
-    plan.check_models()
+    check_models(plan.settings)
     # Another sweep may begin only when the cluster has let its workers go.
     with locked(folder), engine.opened():
         refuse_other_work(plan, folder)

@@ -255,12 +255,14 @@ def test_too_little_is_no_verdict(tmp_path: Path) -> None:
     assert few.verdict == "too few calls"
     assert alone.verdict == "too few windows to compare with"
     done = CliRunner().invoke(main, ["postmortem", str(tmp_path)])
-    assert "2 compactions, too few calls and too few windows to compare with" in done.output
+    assert "1 session, 1 with compactions\n" in done.output
+    assert "2 compactions, no verdict: too few calls and too few windows" in done.output
+    assert f"  compression-eval quickstart {tmp_path}" in done.output, "what to do next"
     (tmp_path / "session.jsonl").unlink()
     Work().session.write(tmp_path)
     done = CliRunner().invoke(main, ["postmortem", str(tmp_path)])
     assert done.exit_code == 1
-    assert "no session that was compacted" in done.output
+    assert "was compacted (1 session, 0 with compactions)" in done.output
     assert "could not be read" not in done.output
 
 

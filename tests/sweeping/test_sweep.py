@@ -222,7 +222,7 @@ def test_what_else_decides_a_result_is_named(tiny: Path, tmp_path: Path) -> None
     given = ("-G", f"extra_headers={json.dumps(headers)}")
     assert run("sweep", file, *given).code == 0
     same = run("sweep", file, *given, "--dry-run")
-    assert (same.code, same.errors) == (0, "")
+    assert (same.code, same.errors) == (0, "rehearsing the arms\n")
     for arguments, said in (
         (["--arms", "full"], "arm anchored"),
         (["--cycles", "2"], "setting cycles: 1, now 2"),
