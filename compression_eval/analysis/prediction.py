@@ -24,6 +24,7 @@ from inspect_ai.scorer import Score
 from compression_eval.analysis.arms import strategy_names
 from compression_eval.analysis.columns import FACTS
 from compression_eval.analysis.comparison.measures import shown_p
+from compression_eval.analysis.comparison.sides import CONTROLS
 from compression_eval.analysis.frames import read_rows
 from compression_eval.analysis.logs import (
     Log,
@@ -377,7 +378,7 @@ def sections(found: Joined) -> Iterator[Section]:
     lines = [
         f"{len(works)} pieces of work on {len(tasks)} tasks of "
         f"{len({work.fixture for work in works})} conversations, {len(facts)} constraints in them",
-        f"of {found.asked} the probe was asked of a state of the same arm",
+        f"the probes of {found.asked} of these were asked of a state of the same arm",
     ]
     if found.other_states:
         lines.append(f"{found.other_states} continued from a state of another size than was asked")
@@ -398,13 +399,15 @@ _MESSAGES = {"recorded": "messages as recorded", "written": "messages written fo
 
 _METHOD = (
     "broken: the check of a constraint failed; asked: it failed after the agent had asked the user "
-    "for it",
+    "for it; share broken: of kept, broken and asked",
     f"limits are of 95 %, over tasks drawn with all their work ({_DRAWS} draws, at least "
     f"{MIN_TASKS} tasks)",
     "area: how often a kept constraint has the higher value than a broken one, ties a half; 0.5 is "
     "chance",
     "correlation: of ranks within tasks, pooled; p: outcomes shuffled within tasks",
-    "p of two arms: paired t over conversations, adjusted by Holm's method",
+    "two arms: a paired t-test over conversations; the interval is of this pair alone, p is "
+    "adjusted for all pairs by Holm's method",
+    "arms: of 'no control' neither the whole conversation (full) nor nothing (none) is among them",
 )
 
 
@@ -458,7 +461,13 @@ def _told_apart(works: Sequence[Work]) -> Table:
 
 
 def _states(works: Sequence[Work]) -> Table:
-    rows = []
+    compared = {"all": works, "no control": [work for work in works if work.arm not in CONTROLS]}
+    rows = [row for arms, own in compared.items() for row in _correlated(own, arms)]
+    heads = ["by", "outcome", "arms", "tasks", "arms in them", "correlation", "95 %", "p"]
+    return Table(heads, rows, names=3)
+
+
+def _correlated(works: Sequence[Work], arms: str) -> Iterator[list[str]]:
     outcomes: Mapping[str, Callable[[Work], float]] = {
         "solved": lambda work: work.solved,
         "constraints kept": lambda work: work.kept,
@@ -478,14 +487,10 @@ def _states(works: Sequence[Work]) -> Table:
             tasks = [_centred(task) for task in several]
             found = _correlation(tasks)
             p_value = math.nan if math.isnan(found) else _by_chance(tasks)
-            rows.append(
-                [
-                    *(title, outcome, str(len(tasks)), str(sum(map(len, several)))),
-                    *(_shown(found), _limits(over_tasks(tasks, _correlation)), shown_p(p_value)),
-                ]
-            )
-    heads = ["by", "outcome", "tasks", "arms in them", "correlation", "95 %", "p"]
-    return Table(heads, rows, names=2)
+            yield [
+                *(title, outcome, arms, str(len(tasks)), str(sum(map(len, several)))),
+                *(_shown(found), _limits(over_tasks(tasks, _correlation)), shown_p(p_value)),
+            ]
 
 
 def _by_arm(works: Sequence[Work]) -> dict[str, list[Work]]:
@@ -507,7 +512,10 @@ def _arms(works: Sequence[Work]) -> Table:
                 *(arm, str(len(own)), _shown(_mean([work.solved for work in own]))),
                 *(str(outcomes[each]) for each in ("kept", "broken", "asked")),
                 f"{kept} of {len(lost)}",
-                *(f"{_mean([work.costs[name] for work in own]):,.0f}" for name in COSTS),
+                *(
+                    f"{_mean([work.costs[name] for work in own]):,.{int(name == 'questions')}f}"
+                    for name in COSTS
+                ),
             ]
         )
     heads = ["arm", "works", "solved", "kept", "broken", "asked", "lost but kept", *COSTS.values()]
@@ -543,4 +551,5 @@ def _arm_pairs(works: Sequence[Work]) -> Iterator[Table]:
         for (first, second), each in known.items()
     ]
     if rows:
-        yield Table(["solved by", "against", "tasks", "difference", "95 %", "p"], rows, names=2)
+        heads = ["solved by", "against", "tasks", "difference", "95 %", "p adjusted"]
+        yield Table(heads, rows, names=2)

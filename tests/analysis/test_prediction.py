@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import mannwhitneyu, spearmanr
 
-from compression_eval.analysis.prediction import Joined, Work, joined, sections
+from compression_eval.analysis.prediction import OF_STATES, Joined, Work, joined, sections
 from compression_eval.cli import main
 from compression_eval.resumption.scoring import Outcome
 from compression_eval.text.tables import Table
@@ -77,12 +77,30 @@ def test_area_and_correlation_are_those_of_scipy() -> None:
     ]
     (row,) = [r for r in table(one_task, "Does a better") if r[0].startswith("knowledge")][:1]
     found = spearmanr([w.told["state_knowledge"] for w in works], [w.solved for w in works])
-    assert row[4] == f"{found.statistic:.2f}"
-    assert row[5] == "-"  # no interval over a single task
+    assert row[5] == f"{found.statistic:.2f}"
+    assert row[6] == "-"  # no interval over a single task
     assert found.pvalue < 0.001
-    assert row[6] == "<.001"
+    assert row[7] == "<.001"
     rows = table(works, "Arms")
     assert [row[0] for row in rows] == ["full", "tail", "none"]
+
+
+def test_the_correlation_is_also_given_without_the_controls() -> None:
+    """The controls, which know all and nothing, agree with any outcome that they cause."""
+    works = []
+    for number in range(8):
+        for level, arm in enumerate(("none", "tail", "anchored", "full")):
+            kept: Outcome = "kept" if arm in ("full", "tail") else "broken"
+            works.append(work(number, kept, True, level, arm=arm))
+    rows = [
+        row
+        for row in table(works, "Does a better")
+        if row[:2] == [OF_STATES["state_knowledge"], "solved"]
+    ]
+    assert {row[2]: row[4:6] for row in rows} == {
+        "all": ["32", "0.45"],
+        "no control": ["16", "-1.00"],
+    }
 
 
 def test_tries_with_one_arm_are_no_evidence_of_their_own() -> None:
@@ -93,16 +111,16 @@ def test_tries_with_one_arm_are_no_evidence_of_their_own() -> None:
         for _ in range(5)
     ]
     for row in table(works, "Does a better"):
-        assert row[2:4] == ["8", "16"]
-        assert row[4] == "0.00"
-        assert float(row[6]) > 0.9
+        assert row[3:5] == ["8", "16"]
+        assert row[5] == "0.00"
+        assert float(row[7]) > 0.9
 
 
 def test_better_states_of_other_tasks_are_no_correlation_within_tasks() -> None:
     works = [work(n, "kept" if n < 6 else "broken", n < 6, 5.0 * (n < 6)) for n in range(12)]
     works += [work(n, "kept" if n < 6 else "broken", n < 6, 5.0 * (n < 6)) for n in range(12)]
     for row in table(works, "Does a better"):
-        assert row[4] == "-"
+        assert row[5] == "-"
 
 
 def test_the_logs_of_both_tasks_are_joined_by_arm_cut_and_probe(
