@@ -291,80 +291,106 @@ def _size(sample: EvalSample) -> float:
 # ----- statistics over tasks
 
 
-def over_tasks(
-    clusters: Sequence[Any], statistic: Callable[[Sequence[Any]], float]
-) -> tuple[float, float] | None:
-    """Return the 95 % limits of a statistic, by drawing whole tasks; None with too few.
+Statistic = Callable[["Numbers"], "Numbers"]
+"""Returns a value for each row of counts: how often each task is taken (draws x tasks)."""
 
-    Args:
-        clusters: What there is of each task.
-        statistic: Of some tasks, each as often as it was drawn; NaN where it is not defined.
+
+def over_tasks(tasks: int, statistic: Statistic) -> tuple[float, tuple[float, float] | None]:
+    """Return a statistic of all tasks with its 95 % limits, by drawing whole tasks.
+
+    There are no limits with too few tasks, or where it is mostly not defined (NaN).
     """
     import numpy as np
 
-    if len(clusters) < MIN_TASKS:
-        return None
-    draws = np.random.default_rng(_SEED).integers(0, len(clusters), (_DRAWS, len(clusters)))
-    values = np.array([statistic([clusters[at] for at in drawn]) for drawn in draws])
+    (value,) = statistic(np.ones((1, tasks)))
+    if tasks < MIN_TASKS:
+        return float(value), None
+    draws = np.random.default_rng(_SEED).integers(0, tasks, (_DRAWS, tasks))
+    values = statistic((draws[:, :, None] == np.arange(tasks)).sum(axis=1).astype(float))
     values = values[~np.isnan(values)]
     if len(values) < _DRAWS / 2:
-        return None
+        return float(value), None
     low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    return float(value), (float(low), float(high))
 
 
-def _pairs_by_task(rows: Sequence[tuple[str, float, float]]) -> list[list[tuple[float, float]]]:
+def _pairs_by_task(rows: Sequence[tuple[str, float, float]]) -> "list[Numbers]":
+    """Return predictor and outcome of each task, as an array of two columns."""
+    import numpy as np
+
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for task, predictor, outcome in rows:
         found[task].append((predictor, outcome))
-    return list(found.values())
+    return [np.array(pairs) for pairs in found.values()]
 
 
-def _share_lost(tasks: Sequence[Sequence[tuple[float, float]]]) -> float:
+def _ratio(above: "Numbers", below: "Numbers") -> "Numbers":
+    import numpy as np
+
+    ratio: Numbers = np.divide(above, below, out=np.full(len(above), math.nan), where=below != 0)
+    return ratio
+
+
+def _share_lost(tasks: "Sequence[Numbers]") -> Statistic:
     """Return how much larger the mean outcome is where the predictor is below a half."""
-    groups: tuple[list[float], list[float]] = ([], [])
-    for predictor, outcome in (pair for task in tasks for pair in task):
-        groups[predictor >= 0.5].append(outcome)
-    return _mean(groups[0]) - _mean(groups[1])
+    import numpy as np
+
+    lost = [pairs[:, 0] < 0.5 for pairs in tasks]
+    sums, counts = (
+        np.array([[f(p[at, 1]), f(p[~at, 1])] for p, at in zip(tasks, lost, strict=True)])
+        for f in (np.sum, len)
+    )
+    return lambda taken: (
+        _ratio(taken @ sums[:, 0], taken @ counts[:, 0])
+        - _ratio(taken @ sums[:, 1], taken @ counts[:, 1])
+    )
 
 
-def _area(tasks: Sequence[Sequence[tuple[float, float]]]) -> float:
+def _area(tasks: "Sequence[Numbers]") -> Statistic:
     """Return how often the predictor is higher where the outcome is 1; ties count a half."""
-    from scipy.stats import rankdata
+    import numpy as np
 
-    pairs = [pair for task in tasks for pair in task]
-    ranks = rankdata([predictor for predictor, _ in pairs])
-    ones = [rank for rank, (_, outcome) in zip(ranks, pairs, strict=True) if outcome]
-    zeros = len(pairs) - len(ones)
-    if not ones or not zeros:
-        return math.nan
-    return float((sum(ones) - len(ones) * (len(ones) + 1) / 2) / (len(ones) * zeros))
+    ones = [pairs[pairs[:, 1] == 1, 0] for pairs in tasks]
+    zeros = [pairs[pairs[:, 1] != 1, 0] for pairs in tasks]
+    wins = np.array(
+        [[(np.sign(a[:, None] - b).sum() + a.size * b.size) / 2 for b in zeros] for a in ones]
+    )
+    of_ones, of_zeros = (np.array(list(map(len, each)), float) for each in (ones, zeros))
+    return lambda taken: _ratio(
+        ((taken @ wins) * taken).sum(axis=1), (taken @ of_ones) * (taken @ of_zeros)
+    )
 
 
-def _centred(task: Sequence[tuple[float, float]]) -> "tuple[Numbers, Numbers]":
+def _centred(pairs: "Numbers") -> "Numbers":
     """Return the ranks of predictor and outcome within a task, around their mean."""
     from scipy.stats import rankdata
 
-    predictors, outcomes = (rankdata(values) for values in zip(*task, strict=True))
-    return predictors - predictors.mean(), outcomes - outcomes.mean()
+    ranks: Numbers = rankdata(pairs, axis=0)
+    ranks -= ranks.mean(axis=0)
+    return ranks
 
 
-def _correlation(tasks: "Sequence[tuple[Numbers, Numbers]]") -> float:
+def _correlation(tasks: "Sequence[Numbers]") -> Statistic:
     """Return the rank correlation within tasks, pooled over them."""
-    products = sum(float(x @ y) for x, y in tasks)
-    squares = [sum(float(each[side] @ each[side]) for each in tasks) for side in (0, 1)]
-    return products / math.sqrt(squares[0] * squares[1]) if all(squares) else math.nan
+    import numpy as np
+
+    products = np.array([ranks.T @ ranks for ranks in map(_centred, tasks)])
+    return lambda taken: _ratio(
+        taken @ products[:, 0, 1],
+        np.sqrt((taken @ products[:, 0, 0]) * (taken @ products[:, 1, 1])),
+    )
 
 
-def _by_chance(tasks: "Sequence[tuple[Numbers, Numbers]]") -> float:
+def _by_chance(tasks: "Sequence[Numbers]") -> float:
     """Return how often outcomes that are shuffled within tasks correlate as strongly."""
     import numpy as np
 
-    generator, found = np.random.default_rng(_SEED), abs(_correlation(tasks))
-    shuffled = (
-        abs(_correlation([(x, generator.permutation(y)) for x, y in tasks])) for _ in range(_DRAWS)
-    )
-    return (1 + sum(value >= found - 1e-12 for value in shuffled)) / (1 + _DRAWS)
+    generator = np.random.default_rng(_SEED)
+    found, shuffled = 0.0, np.zeros(_DRAWS)
+    for x, y in (ranks.T for ranks in map(_centred, tasks)):
+        found += float(x @ y)
+        shuffled += generator.permuted(np.tile(y, (_DRAWS, 1)), axis=1) @ x
+    return float((1 + (np.abs(shuffled) >= abs(found) - 1e-9).sum()) / (1 + _DRAWS))
 
 
 # ----- the page
@@ -441,8 +467,8 @@ def _lost(works: Sequence[Work]) -> Table:
             counts = [str(outcomes[each]) for each in ("kept", "broken", "asked")]
             rows.append([OF_FACTS[name], word, *counts, _shown(share), "", ""])
         clusters = _pairs_by_task([(task, v, float(each == "broken")) for task, v, each in known])
-        limits = over_tasks(clusters, _share_lost)
-        rows[-1][-2:] = [_shown(_share_lost(clusters)), _limits(limits)]
+        difference, limits = over_tasks(len(clusters), _share_lost(clusters))
+        rows[-1][-2:] = [_shown(difference), _limits(limits)]
     heads = ["fact", "is", "kept", "broken", "asked", "share broken", "no - yes", "95 %"]
     return Table(heads, rows, names=2)
 
@@ -453,10 +479,10 @@ def _told_apart(works: Sequence[Work]) -> Table:
         if not (known := [each for each in _facts(works, name) if each[2] != "asked"]):
             continue
         clusters = _pairs_by_task([(task, v, float(each == "kept")) for task, v, each in known])
-        area = _area(clusters)
+        area, limits = over_tasks(len(clusters), _area(clusters))
         outcomes = Counter(each for *_, each in known)
         counts = [str(outcomes["kept"]), str(outcomes["broken"])]
-        rows.append([title, *counts, _shown(area), _limits(over_tasks(clusters, _area))])
+        rows.append([title, *counts, _shown(area), _limits(limits)])
     return Table(["by", "kept", "broken", "area", "95 %"], rows)
 
 
@@ -484,12 +510,11 @@ def _correlated(works: Sequence[Work], arms: str) -> Iterator[list[str]]:
             ]
             if not (several := [task for task in _pairs_by_task(known) if len(task) > 1]):
                 continue
-            tasks = [_centred(task) for task in several]
-            found = _correlation(tasks)
-            p_value = math.nan if math.isnan(found) else _by_chance(tasks)
+            found, limits = over_tasks(len(several), _correlation(several))
+            p_value = math.nan if math.isnan(found) else _by_chance(several)
             yield [
-                *(title, outcome, arms, str(len(tasks)), str(sum(map(len, several)))),
-                *(_shown(found), _limits(over_tasks(tasks, _correlation)), shown_p(p_value)),
+                *(title, outcome, arms, str(len(several)), str(sum(map(len, several)))),
+                *(_shown(found), _limits(limits), shown_p(p_value)),
             ]
 
 

@@ -198,11 +198,13 @@ def test_the_tables_of_the_findings_are_those_of_their_logs() -> None:
     assert table(joined(logs).works, "Does a better state") == states  # in whatever order they lie
     (answered,) = [row for row in told if row[0] == "its probe is answered"]
     assert f"| area {answered[3]} ({answered[4]}) |" in page
-    kept, solved_row = (
-        next(row for row in states if row[:2] == ["knowledge of the state", outcome])
-        for outcome in ("constraints kept", "solved")
-    )
-    assert f"{kept[4]} ({kept[5]}) with constraints kept, {solved_row[4]} ({solved_row[5]})" in page
+    for arms, kept_as, solved_as in (
+        ("all", "{} ({}) with constraints kept", "{} ({}) with solved"),
+        ("no control", "{} with constraints kept ({})", "{} with solved ({})"),
+    ):
+        for outcome, said in (("constraints kept", kept_as), ("solved", solved_as)):
+            (row,) = [row for row in states if row[:3] == ["knowledge of the state", outcome, arms]]
+            assert said.format(row[5], row[6]) in " ".join(page.split())
     deleted = joined([str(docs / "findings" / "deletion")])
     lost = table(deleted.works, "Is a fact that is lost")[-1]
     assert f"| {lost[6]} more often ({lost[7]}) |" in page
