@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
-from zipfile import ZipFile
+from zipfile import ZipFile, is_zipfile
 
 from inspect_ai.log import (
     EvalLog,
@@ -349,6 +349,8 @@ def header_of(path: str) -> Log:
     """
     if "://" not in path and not Path(path).is_file():
         raise NotFoundError(f"{path}: no such file or folder")
+    if "://" not in path and path.endswith(".eval") and not is_zipfile(path):
+        raise DataError(f"{path}: not a log of Inspect, or cut off: a .eval file is a zip archive")
     with reading(path, "not a log of Inspect, or a damaged one ({})"):
         header = read_eval_log(path, header_only=True)
     # What is most of a header, and no table is made of.

@@ -19,11 +19,12 @@ FOR_TESTS = ("pytest", "pytest-xdist", "statsmodels", "moto[server]", "werkzeug<
 TESTS = (
     "tests/fixtures",
     "tests/file_ops",
-    "tests/embedded",
     "tests/conversations/scrubbing",
     "tests/compressors/test_langchain.py",
     "tests/compressors/vendors",
-    "tests/analysis",
+    "tests/analysis/report",
+    "tests/analysis/statistics",
+    "tests/analysis/test_frames.py",
 )
 """What touches most of the packages, in far less time than all tests take."""
 
