@@ -192,7 +192,7 @@ def _arms(comparison: Comparison) -> Section:
         ("model", *(side.model for side in sides)),
         ("compressor model", *(side.settings["compressor model"] for side in sides)),
         ("graded by", *(" | ".join(side.graders) for side in sides)),
-        ("version", *(", ".join(side.versions) for side in sides)),
+        ("version of task and arm", *(", ".join(side.versions) for side in sides)),
     ]
     return Section("", [Table(("", *_SIDES), rows, texts=(1, 2)), [*_notes(comparison)]])
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from compression_eval.analysis.comparison.measures import shown_p
 from compression_eval.analysis.frames import facts_frame, samples_frame
 from compression_eval.analysis.logs import find_logs
 from compression_eval.analysis.report.figures import Figures, figures, read_frames
@@ -20,6 +21,15 @@ DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "findings.md").read_text(encoding="utf-8")
 NAMES = {"tail (target_tokens=6000)": "`tail` at 6,000"}
 CONTROLS = ("full", "none")
+SHORT, DEFAULT = (
+    "anchored (tail_tokens=500, summary_tokens=5500)",
+    "anchored (tail_tokens=2000, summary_tokens=1500)",
+)
+EQUAL = {
+    SHORT: "`anchored`, tail of 500",
+    DEFAULT: "`anchored`, default tail",
+    "claude-code": "`claude-code` without attached files",
+}
 T_OF_FOUR = 2.776  # 97.5 % of Student's t, five conversations
 
 
@@ -28,32 +38,50 @@ def of() -> Figures:
     return figures(read_frames(find_logs([str(DOCS / "findings" / "logs")])))
 
 
-def _row(arm: str, cells: list[str]) -> str:
-    return f"| {NAMES.get(arm, f'`{arm}`')} | {' | '.join(cells)} |"
+@pytest.fixture(scope="module")
+def equal() -> Figures:
+    return figures(read_frames(find_logs([str(DOCS / "findings" / "equal")])))
 
 
-def test_the_arms(of: Figures) -> None:
-    for arm in of.arms:
-        own = of.of_arm[arm.name]
-        low, high = own.estimates[KNOWLEDGE].elsewhere or (np.nan, np.nan)
-        shares = (own.estimates[name].mean for name in ("fact_survival", "fact_recall"))
-        cells = [
-            f"{own.costs['tokens_after']:,.0f}",
-            f"{own.estimates[KNOWLEDGE].mean:.2f} ({low:.2f} to {high:.2f})",
-            *(f"{share:.0%}".replace("%", " %") for share in shares),
-            f"{own.survival.contradicted or 0:.1%}".replace("%", " %"),
-        ]
-        assert _row(arm.name, cells) in PAGE
+def _row(arm: str, cells: list[str], names: dict[str, str] = NAMES) -> str:
+    return f"| {names.get(arm, f'`{arm}`')} | {' | '.join(cells)} |"
 
 
-def test_the_dimensions(of: Figures) -> None:
-    for arm in of.arms:
-        if arm.name not in CONTROLS:
-            means = of.of_arm[arm.name].estimates
-            assert (
-                _row(arm.name, [f"{means[name].mean:.2f}" for name in structure().dimensions])
-                in PAGE
-            )
+def test_the_arms_and_their_dimensions(of: Figures, equal: Figures) -> None:
+    for found, names in ((of, NAMES), (equal, EQUAL)):
+        for arm in found.arms:
+            own = found.of_arm[arm.name]
+            low, high = own.estimates[KNOWLEDGE].elsewhere or (np.nan, np.nan)
+            shares = (own.estimates[name].mean for name in ("fact_survival", "fact_recall"))
+            cells = [
+                f"{own.costs['tokens_after']:,.0f}",
+                f"{own.estimates[KNOWLEDGE].mean:.2f} ({low:.2f} to {high:.2f})",
+                *(f"{share:.0%}".replace("%", " %") for share in shares),
+                f"{own.survival.contradicted or 0:.1%}".replace("%", " %"),
+            ]
+            assert _row(arm.name, cells, names) in PAGE
+            if arm.name not in CONTROLS:
+                means = [f"{own.estimates[name].mean:.2f}" for name in structure().dimensions]
+                assert _row(arm.name, means, names) in PAGE
+
+
+def test_the_pairs_of_equal_sizes(equal: Figures) -> None:
+    pairs = {(pair.higher, pair.lower): pair for pair in equal.frontier.pairs}
+    page = " ".join(PAGE.split())
+    for higher, lower, said in (
+        (SHORT, DEFAULT, "knows {} more than with the default ({}, p <.001)"),
+        (
+            SHORT,
+            "claude-code",
+            "it knows {} less than `anchored` with the short tail ({}, p <.001)",
+        ),
+        ("claude-code", DEFAULT, "and {} more than `anchored` with the default tail ({}, p .007)"),
+        (DEFAULT, "anchored+artifacts", "knows {} less than `anchored` ({}, p .754)"),
+    ):
+        pair = pairs[higher, lower]
+        low, high = pair.interval or (np.nan, np.nan)
+        assert said.format(f"{pair.change:.2f}", f"{low:.2f} to {high:.2f}") in page
+        assert f"p {shown_p(pair.p_value)}" in said
 
 
 def test_the_pairs_and_the_ages(of: Figures) -> None:
