@@ -92,7 +92,9 @@ class Selection(BaseModel):
     imported: bool = False
     """Whether all of them were imported."""
     asked_by: str | None = None
-    """Model that wrote the questions; empty if none was needed, None if they are not written."""
+    """Model that writes the questions; empty for none, None if nobody has begun."""
+    asked: bool = False
+    """Whether all questions are written."""
 
 
 NEEDED = {
@@ -135,8 +137,12 @@ NEEDED = {
     help="Strategies, separated by commas.  [default: anchored,masking, and recorded on sessions "
     "that were compacted]; the controls full, none and tail are added.",
 )
-@click.option("--model", help="Model that answers. Default: the embedded model, which is free.")
-@click.option("--grader", help="Model that grades. Default: the model that answers.")
+@click.option(
+    "--model",
+    help="Model that answers, and without --grader also writes the questions and grades. "
+    "Default: the embedded model, which is free.",
+)
+@click.option("--grader", help="Model that writes the questions and grades.")
 @click.option("--compressor-model", help="Model that summarizes. Default: the model that answers.")
 @click.option(
     "--epochs",
@@ -194,7 +200,7 @@ def quickstart_command(
         logs = [_run(plan, prices) for plan in plans]
     except KeyboardInterrupt:
         raise StoppedError(f"Stopped. The same command continues in {out}.") from None
-    _conclude(ctx, logs, out)
+    _conclude(ctx, logs, out, free=_is_free(models))
 
 
 def _say(step: str, text: str) -> None:
@@ -262,7 +268,7 @@ def _remembered(selection: Selection, out: Path, **update: Any) -> Selection:
 
 
 def _sessions(wanted: Selection) -> list[str]:
-    """Return the files of the longest or newest sessions, and say where they are from."""
+    """Return the files of the sessions to use, and say how they were chosen."""
     if not (paths := wanted.paths):
         paths = usual_places()
         for number, place in enumerate(paths):
@@ -291,15 +297,16 @@ def _sessions(wanted: Selection) -> list[str]:
         heading = f"no session of a known format in {', '.join(paths)}:"
         raise DataError("\n".join([heading, *_left_out(skipped)]))
     passed = f"; {agents} files of sub-agents were left out" if agents else ""
-    chosen, first = wanted.pick, ""
+    chosen = f"the {len(taken)} {wanted.pick}"
     if wanted.pick == "compacted":
+        looked_at = len(taken)
         compacted = {row.place for row in read_sessions(taken) if row.compactions}
         taken = sorted(taken, key=lambda place: place not in compacted)[: wanted.limit]
-        chosen, first = "newest", f", {len(compacted & {*taken})} with compactions first"
-    _say(
-        "sessions",
-        f"the {len(taken)} {chosen} of {len(inputs)} files{first} (--limit, --pick){passed}",
-    )
+        first = len(compacted & {*taken})
+        chosen = (
+            f"{first} with compactions among the newest {looked_at}, then the newest: {len(taken)}"
+        )
+    _say("sessions", f"{chosen} of {len(inputs)} files (--limit, --pick){passed}")
     for line in _left_out(skipped):
         _say("", line)
     return taken
@@ -371,25 +378,39 @@ def _probes(
     for path in fixtures[limit:]:
         _say("", f"left out {printable(path.stem, 50, end=True)}: more conversations than --limit")
     taken, by = fixtures[:limit], "" if writer.startswith(EMBEDDED) else writer
+    if selection.asked_by not in (None, by):
+        raise DataError(
+            f"--out: the questions in {out} are by {selection.asked_by or 'rules'}; to have them "
+            f"written by {by or 'rules'}, name another folder"
+        )
     failed = ""
-    if selection.asked_by != by:
-        if by and not yes:
-            _confirm_questions(taken, by)
+    if not selection.asked:
+        # What an interrupted command has written, and paid for, stays.
+        todo = [path for path in taken if not _bank(path).is_file()]
+        if by and todo and not yes:
+            _confirm_questions(todo, by)
+        selection = _remembered(selection, out, imported=True, asked_by=by)
         options = ("--model", by, "--mechanical") if by else ()
-        failed = _command(ctx, generate_command, said, *taken, "--force", *options)
-    asked = [path for path in taken if path.with_name(path.stem + BANK_SUFFIX).is_file()]
-    if failed or not asked:
+        failed = _command(ctx, generate_command, said, *todo, *options) if todo else ""
+    asked = [path for path in taken if _bank(path).is_file()]
+    if not asked or failed.startswith("model "):
         raise DataError(f"nothing is left to ask about: {failed} ({said})")
-    _remembered(selection, out, imported=True, asked_by=by)
-    count = sum(len(load_pair(path).bank.probes) for path in asked)
+    _remembered(selection, out, imported=True, asked_by=by, asked=True)
+    probes = [probe for path in asked for probe in load_pair(path).bank.probes]
     few = f"; too few to rank strategies: {MIN_PROBES} about each are needed"
-    few += "" if by else ", which a language model writes with --model NAME"
+    few += "" if by else ", which a language model writes (--model NAME)"
+    by_model = any((probe.origin or "").startswith("model") for probe in probes)
+    few = few if len(probes) < MIN_PROBES * len(asked) else ""
     _say(
         "asked",
-        f"{counted(count, 'question')} about {counted(len(asked), 'conversation')}, by "
-        f"{by or 'rules'} ({said}){few if count < MIN_PROBES * len(asked) else ''}",
+        f"{counted(len(probes), 'question')} about {counted(len(asked), 'conversation')}, by "
+        f"{by if by_model else 'rules'} ({said}){few}",
     )
     return asked
+
+
+def _bank(fixture: Path) -> Path:
+    return fixture.with_name(fixture.stem + BANK_SUFFIX)
 
 
 def _confirm_questions(fixtures: Sequence[Path], writer: str) -> None:
@@ -425,7 +446,7 @@ def _planned(
     )
     _say("arms", f"{named}, and controls {controls}")
     if len(plans) > 1:
-        _say("", f"{_RECORDED} on the {len(compacted)} of these that their agent compacted")
+        _say("", f"{_RECORDED} on the {len(compacted)} of these whose own compaction can be read")
     for reason in plans[0].passed_over[:MAX_SHOWN]:
         _say("", f"skipped: {reason}")
     return plans
@@ -464,7 +485,7 @@ def _say_costs(plans: Sequence[SweepPlan], prices: Path | None) -> None:
     """Say what the sweeps cost, what is done included."""
     _say("cost", f"estimated for all {sum(plan.samples for plan in plans):,} samples:")
     for plan in plans:
-        for line in role_lines(estimate(plan, read_prices(prices))):
+        for line in role_lines(estimate(plan, read_prices(prices)), "--grader MODEL"):
             _say("", line)
 
 
@@ -480,7 +501,7 @@ def _run(plan: SweepPlan, prices: Path | None) -> Path:
     return folder
 
 
-def _conclude(ctx: click.Context, logs: Sequence[Path], out: Path) -> None:
+def _conclude(ctx: click.Context, logs: Sequence[Path], out: Path, *, free: bool) -> None:
     """Make the reports; print what they say of these sessions, and what to look at."""
     folder = logs[0].parent
     reports = [out / "report", out / "report-recorded"][: len(logs)]
@@ -496,8 +517,6 @@ def _conclude(ctx: click.Context, logs: Sequence[Path], out: Path) -> None:
     for page in reports:
         click.echo(f"  {page / 'index.html'} (or report.md next to it)")
     click.echo(f"  inspect view --log-dir {shlex.quote(str(folder))} --no-trust-content")
-    click.echo(
-        "With --model NAME (--grader NAME) a language model writes the questions, answers them and "
-        "grades.\n"
-        "Scrubbing finds much, not everything: read a fixture before you share it."
-    )
+    if free:
+        click.echo("With --model NAME a language model writes the questions, answers and grades.")
+    click.echo("Scrubbing finds much, not everything: read a fixture before you share it.")

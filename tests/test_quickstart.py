@@ -13,6 +13,7 @@ from inspect_ai.log import list_eval_logs, read_eval_log
 
 from compression_eval import quickstart, states_frame
 from compression_eval.authoring import generate
+from compression_eval.authoring.by_model import REPAIRS
 from compression_eval.cli import main
 from compression_eval.conversations import pipeline
 from compression_eval.sweeping import running
@@ -89,7 +90,7 @@ def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_
     assert done.exit_code == 0, done.output
     out = tmp_path / quickstart.DEFAULT_OUT
     steps = done.stdout
-    assert "sessions the 3 newest of 4 files, 1 with compactions first (--limit, --pick)\n" in steps
+    assert "1 with compactions among the newest 3, then the newest: 3 of 4 files (--limit" in steps
     assert ": no known format; " in steps
     assert re.search(
         r"\nfetched +\S+ \(OpenAI chat messages\): 1 compaction, no verdict: too few calls\n", steps
@@ -98,7 +99,7 @@ def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_
     assert " about 2 conversations, by rules (" in steps
     assert "no probe could be made: nothing is compressed" in done.stderr
     assert "arms     anchored, masking, and controls full, none, tail" in steps
-    assert "recorded on the 1 of these that their agent compacted" in steps
+    assert "recorded on the 1 of these whose own compaction can be read" in steps
     first = steps.partition("\n\nOn these 2 conversations (")[2].splitlines()
     assert "too few to rank arms), " in first[0]
     assert re.search(r"anchored \([\d,]+ tokens\) keeps", first[0])
@@ -182,7 +183,7 @@ def test_without_a_path_the_usual_places_are_looked_through(
     done = run("--arms", "masking", "--model", "mockllm/model", input="n\n")
     places = [tmp_path / "codex" / "sessions", tmp_path / "home" / ".pi" / "agent" / "sessions"]
     assert done.stdout.startswith(f"found    {places[0]}\n         {places[1]}\n")
-    assert "sessions the 2 newest of 2 files" in done.stdout
+    assert "then the newest: 2 of 2 files" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -220,7 +221,7 @@ def test_recorded_runs_on_the_sessions_that_have_it(sessions: Path, tmp_path: Pa
     compacted(sessions / "compacted.json")
     done = run(sessions, "--compressor-model", "mockllm/model", input="n\n")
     assert "arms     anchored, masking, and controls" in done.stdout
-    assert "recorded on the 1 of these that their agent compacted" in done.stdout
+    assert "recorded on the 1 of these whose own compaction can be read" in done.stdout
     done = run(
         sessions / "compacted.json",
         "--out",
@@ -247,13 +248,57 @@ def test_a_model_writes_the_questions_once_and_only_if_that_is_confirmed(
     assert "cost     scripted/asks writes the questions: the scrubbed text of " in refusing.stdout
     assert "asked " not in refusing.stdout
     done = run(sessions, *models, input="y\nn\n")
-    assert " about 1 conversation, by scripted/asks (" in done.stdout
+    assert " about 1 conversation, by rules (" in done.stdout, (
+        "nothing of the model's could be used"
+    )
     assert asked.calls.pop()
     asked.calls.clear()
     again = run(sessions, *models, input="n\n")
     assert not asked.calls
     assert "writes the questions" not in again.stdout
     assert "cost     estimated for all" in again.stdout
+
+
+def test_questions_of_one_writer_are_not_replaced_by_those_of_another(
+    sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = scripted.Script(lambda _: "No idea.")
+    monkeypatch.setitem(scripted.SCRIPTS, "asks", asked)
+    assert run(sessions, "--compressor-model", "mockllm/model", input="n\n").exit_code == 1
+    other = run(sessions, "--grader", "scripted/asks", "--yes")
+    refused(other, "the questions in compression-quickstart are by rules; to have them written by")
+    assert not asked.calls, "it is refused before anything is paid for"
+
+
+def test_what_a_model_has_written_is_not_paid_for_again(
+    sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(call: scripted.Call) -> str:
+        if call.number > REPAIRS:  # the first conversation is done
+            raise KeyboardInterrupt
+        return "No idea."
+
+    chat(sessions / "longer.json", [*long_session(), *long_session()])
+    for reply in (interrupt, lambda _: "No idea."):
+        asked = scripted.Script(reply)
+        monkeypatch.setitem(scripted.SCRIPTS, "asks", asked)
+        done = run(sessions, "--grader", "scripted/asks", "--arms", "masking", input="y\nn\n")
+        banks = Path(quickstart.DEFAULT_OUT, "fixtures").glob("*.probes.json")
+        if reply is interrupt:
+            refused(done, "The same command continues in", exit_code=130)
+            (written,) = banks
+            before = written.stat().st_mtime_ns
+    assert written.stat().st_mtime_ns == before
+    assert len(list(Path(quickstart.DEFAULT_OUT, "fixtures").glob("*.probes.json"))) == 2
+
+
+def test_a_compacted_session_is_taken_before_newer_ones(sessions: Path, tmp_path: Path) -> None:
+    compacted(sessions / "old.json")
+    os.utime(sessions / "old.json", (1e9, 1e9))
+    done = run(sessions, "--limit", "1", "--compressor-model", "mockllm/model", input="n\n")
+    assert "sessions 1 with compactions among the newest 3, then the newest: 1 of " in done.stdout
+    state = json.loads((tmp_path / quickstart.DEFAULT_OUT / quickstart.STATE_FILE).read_text())
+    assert [Path(path).name for path in state["sessions"]] == ["old.json"]
 
 
 def test_wrong_arguments_are_refused_before_anything_is_made(

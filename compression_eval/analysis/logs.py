@@ -349,9 +349,11 @@ def header_of(path: str) -> Log:
     """
     if "://" not in path and not Path(path).is_file():
         raise NotFoundError(f"{path}: no such file or folder")
-    if "://" not in path and path.endswith(".eval") and not is_zipfile(path):
-        raise DataError(f"{path}: not a log of Inspect, or cut off: a .eval file is a zip archive")
     with reading(path, "not a log of Inspect, or a damaged one ({})"):
+        if "://" not in path and path.endswith(".eval"):
+            with Path(path).open("rb") as file:
+                if not is_zipfile(file):
+                    raise DataError("a .eval file is a zip archive, and this is none or cut off")
         header = read_eval_log(path, header_only=True)
     # What is most of a header, and no table is made of.
     header.reductions, header.eval.viewer = None, None

@@ -99,8 +99,12 @@ def postmortem_command(paths: tuple[str, ...], out: Path | None, jobs: int | Non
     if out:
         _write(out, rows, parts)
         click.echo(f"\nwrote {out / 'index.html'}, report.md and figures.json with its schema")
-    click.echo("\nWhich facts were lost, and what other strategies would keep:")
-    click.echo(f"  {shlex.join(['compression-eval', 'quickstart', _worst_first(rows)[0].place])}")
+    if not (files := [row for row in _worst_first(rows) if "://" not in row.place]):
+        return
+    worst = next((row for row in files if row.readable), files[0])
+    of = "" if worst.readable else " (its summary cannot be read, other strategies can be tested)"
+    click.echo(f"\nWhich facts were lost, and what other strategies would keep{of}:")
+    click.echo(f"  {shlex.join(['compression-eval', 'quickstart', worst.place])}")
 
 
 def _unread(skipped: Sequence[tuple[str, str]]) -> list[str]:
@@ -224,8 +228,10 @@ def session_line(row: SessionRow) -> str:
             f"{who}: nothing far above usual after {counted(len(judged), 'compaction')}{unjudged}"
         )
     excess = sum(each.excess for each in flagged)
-    away = sum(_removed(each) for each in flagged)
-    of = f", {excess / away:.1%} of the {_number(away)} compacted away" if away else ""
+    sized = [each for each in flagged if _removed(each) > 0]  # not every client records sizes
+    away = sum(map(_removed, sized))
+    share = f"{sum(each.excess for each in sized) / away:.1%}" if away else ""
+    of = f", {share} of the {_number(away)} compacted away" if len(sized) == len(flagged) else ""
     return (
         f"{who}: {len(flagged)} of {counted(len(judged), 'compaction')} far above usual: about "
         f"{_number(excess)} tokens fetched again beyond its own usual{of}{unjudged}"

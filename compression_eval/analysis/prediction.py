@@ -93,6 +93,7 @@ class Work:
     unit: str
     """The fixture at the cut."""
     arm: str
+    strategy: str
     run: str
     """Who did it: the model and the epoch."""
     message: str
@@ -273,6 +274,7 @@ def _work(log: Log, arm: str, sample: EvalSample, score: Score, told: _Told | No
         fixture=str(metadata.get("fixture")),
         unit=f"{metadata.get('fixture')}@{metadata.get('cut')}",
         arm=arm,
+        strategy=log.compressor,
         run=f"{log.header.eval.model} {log.header.eval.run_id} {sample.epoch}",
         message=str(metadata.get("message", "written")),
         solved=float(value["solved"]),
@@ -306,7 +308,7 @@ def over_tasks(tasks: int, statistic: Statistic) -> tuple[float, tuple[float, fl
     if tasks < MIN_TASKS:
         return float(value), None
     draws = np.random.default_rng(_SEED).integers(0, tasks, (_DRAWS, tasks))
-    values = statistic((draws[:, :, None] == np.arange(tasks)).sum(axis=1).astype(float))
+    values = statistic(np.array([np.bincount(drawn, minlength=tasks) for drawn in draws], float))
     values = values[~np.isnan(values)]
     if len(values) < _DRAWS / 2:
         return float(value), None
@@ -433,7 +435,6 @@ _METHOD = (
     "correlation: of ranks within tasks, pooled; p: outcomes shuffled within tasks",
     "two arms: a paired t-test over conversations; the interval is of this pair alone, p is "
     "adjusted for all pairs by Holm's method",
-    "arms: of 'no control' neither the whole conversation (full) nor nothing (none) is among them",
 )
 
 
@@ -487,8 +488,14 @@ def _told_apart(works: Sequence[Work]) -> Table:
 
 
 def _states(works: Sequence[Work]) -> Table:
-    compared = {"all": works, "no control": [work for work in works if work.arm not in CONTROLS]}
-    rows = [row for arms, own in compared.items() for row in _correlated(own, arms)]
+    others = [work for work in works if work.strategy not in CONTROLS]
+    compared = {"all": works, "without full and none": others}
+    rows = [
+        row
+        for arms, own in compared.items()
+        if own is works or len(own) < len(works)
+        for row in _correlated(own, arms)
+    ]
     heads = ["by", "outcome", "arms", "tasks", "arms in them", "correlation", "95 %", "p"]
     return Table(heads, rows, names=3)
 

@@ -1,4 +1,4 @@
-"""Sessions read for a post-mortem: a row for each compaction, and what a folder of them shows.
+"""Sessions read for a post-mortem, with their compactions, and what a folder of them shows.
 
 `read_sessions` reads conversations as an import does and keeps nothing of them but their rows.
 Forks of one thread share the compactions before they parted: such a compaction counts once. Over
@@ -80,7 +80,10 @@ class SessionRow:
     thread: str
     """Digest of how it begins: forks begin alike. Empty without compactions."""
     calls: int = 0
+    """Tool calls; not counted without compactions."""
     compactions: Sequence[Told] = field(default_factory=list)
+    readable: bool = False
+    """Whether the summary of a compaction can be read."""
     flagged_controls: tuple[int, int] = (0, 0)
     """Control windows far above the usual of the others by the same rule, of all."""
 
@@ -110,6 +113,7 @@ def session_row(fixture: Fixture, place: str = "", *, shift: int = 0) -> Session
         thread=digest("\0".join(opening)),
         calls=session.calls,
         compactions=told,
+        readable=any(each.kind == "summary" for each in fixture.recorded_compactions),
         flagged_controls=(
             sum(held > _flag_limit(usual[:at] + usual[at + 1 :]) for at, held in enumerate(usual)),
             len(usual),

@@ -19,6 +19,7 @@ from compression_eval.errors import DataError
 from compression_eval.inspect_models import EMBEDDED_MODEL
 from compression_eval.sweeping.commands import (
     arm_results,
+    end_dry_run,
     failure_lines,
     refuse_unfinished,
     refuse_useless,
@@ -31,6 +32,7 @@ from compression_eval.sweeping.planning import (
     log_folder,
     refuse_other_work,
     sweep_plan,
+    with_default_models,
 )
 from compression_eval.sweeping.running import run_sweep
 from compression_eval.sweeping.settings import option_of, read_prices, settings_of
@@ -99,8 +101,8 @@ def ab_command(
     """Compare two summary prompts: estimate, run both, give a verdict.
 
     Both files replace the instructions of a summarizing strategy. The command runs both prompts
-    and the controls none and full on the same conversations with the same models, and compares
-    them. It prints the cost and the smallest difference that it can find first. If it is
+    and the controls none, full and tail on the same conversations with the same models, and
+    compares them. It prints the cost and the smallest difference that it can find first. If it is
     interrupted, give it again to continue.
     """
     from compression_eval.analysis.comparison.compare import EXIT_CODES, compare
@@ -115,6 +117,10 @@ def ab_command(
     given = {"arms": arms, "budgets": [budget] if budget else [], "controls": not controls}
     settings, known = settings_of(None, options | given), read_prices(prices)
     if not dry_run:
+        if with_default_models(settings).models == [EMBEDDED_MODEL] and not options["models"]:
+            raise DataError(
+                "--model: name a language model; the embedded one reads no instructions"
+            )
         check_models(settings)
     plan = sweep_plan(settings)
     folder = _folder(plan, log_dir)
@@ -122,10 +128,8 @@ def ab_command(
     expected = estimate(plan, known, margin or DEFAULT_THRESHOLD)
     click.echo(f"{estimate_text(expected)}\n")
     if dry_run:
-        click.echo("Nothing was run.")
+        end_dry_run(settings)
         return
-    if plan.settings.models == [EMBEDDED_MODEL] and not options["models"]:
-        raise DataError("--model: name a language model; the embedded one reads no instructions")
     if controls:
         _check_controls(controls, plan)
     if finished_samples(folder).total() < plan.samples:

@@ -83,14 +83,14 @@ class Arm:
     note: str = ""
     """A note about its size."""
     budget: int | None = None
-    """The size that its states are to have, in tokens; None if it was given none."""
+    """The size that its states are to have, in tokens; None if it was given or reaches none."""
     fitted: Mapping[str, Any] = field(default_factory=dict)
     """The ``argument`` that was fitted and the ``budgets`` that it was fitted to; empty if none."""
 
     @property
     def not_fitted(self) -> bool:
-        """Whether budgets were given, and it fits none of them."""
-        return self.note.startswith(_NOT_FITTED)
+        """Whether budgets were given, and it reaches none of them."""
+        return self.note.startswith(_NOT_FITTED) or (bool(self.fitted) and self.budget is None)
 
     @cached_property
     def spec(self) -> CompressorSpec:
@@ -126,7 +126,7 @@ def sweep_arms(settings: SweepSettings) -> list[Arm]:
             arm = replace(arm, label=f"{arm.label} #{digest(prompt)[:6]}")  # noqa: PLW2901
         arms[arm.key] = arm
         labels.add(arm.label)
-    if settings.budgets and all(arm.not_fitted for arm in arms.values()):
+    if settings.budgets and all(arm.note.startswith(_NOT_FITTED) for arm in arms.values()):
         listed = (f"{arm.label}: {arm.note}" for arm in arms.values())
         raise DataError(f"budgets: {'; '.join(listed)}")
     controls = _controls(settings, list(arms.values())) if settings.controls else ()
@@ -266,7 +266,7 @@ class _Fitting:
                 + (f" (WARNING: {TOO_SMALL})" if mean < REACHED * budget else "")
                 for budget in budgets
             ),
-            budget=budgets[-1],
+            budget=max((each for each in budgets if mean >= REACHED * each), default=None),
             fitted={"argument": self.knob.argument, "budgets": list(budgets)},
         )
 

@@ -35,7 +35,12 @@ from compression_eval.sweeping.planning import (
     sweep_plan,
 )
 from compression_eval.sweeping.running import run_sweep, spread, why_unfinished
-from compression_eval.sweeping.settings import read_prices, settings_of, sweep_options
+from compression_eval.sweeping.settings import (
+    SweepSettings,
+    read_prices,
+    settings_of,
+    sweep_options,
+)
 from compression_eval.terminal import CleanCommand, StoppedError, examples, go_on
 from compression_eval.text.tables import Table, table_lines
 
@@ -114,17 +119,22 @@ def sweep_command(
     _say_plan(plan, folder, done)
     if dry_run:
         click.echo(f"\n{estimate_text(estimate(plan, known))}")
-        try:
-            check_models(settings)
-        except DataError as error:
-            click.echo(f"Without --dry-run this is an error: {error}", err=True)
-        click.echo("\nNothing was run.")
+        end_dry_run(settings)
         return
     run = partial(spread, engine=cluster) if cluster else run_sweep
     try:
         conclude(plan, folder, *run(plan, folder, known, **of_run))
     except KeyboardInterrupt:
         raise StoppedError(f"Stopped. The same command continues in {folder}.") from None
+
+
+def end_dry_run(settings: SweepSettings) -> None:
+    """Say that nothing was run, and which models could not be called."""
+    try:
+        check_models(settings)
+    except DataError as error:
+        click.echo(f"Without --dry-run this is an error: {error}", err=True)
+    click.echo("\nNothing was run. Without --dry-run the same command runs it.")
 
 
 def _folder(log_dir: str, *, fresh: bool, anywhere: bool) -> Path:
@@ -150,8 +160,6 @@ def _say_plan(plan: SweepPlan, folder: Path, done: int) -> None:
         indent = " " * 11
         for line in textwrap.wrap(arm.note, 78, initial_indent=indent, subsequent_indent=indent):
             click.echo(line)
-    names = textwrap.wrap(", ".join(plan.conversations), 85)
-    click.echo("\n         ".join([f"fixtures {names[0]}", *names[1:]]))
     probes = " to ".join(map(str, sorted({min(sizes), max(sizes)})))
     click.echo(
         f"samples  {probes} probes x {settings.epochs} compressions x {settings.answers} answers x "

@@ -54,6 +54,8 @@ from compression_eval.text.tables import Table, table_lines
 _ROLES = ("answerer", "refetch", "grader", "compressor")
 _COLUMNS: tuple[CostRole, ...] = ("answerer", "grader", "reader", "compressor")
 _OTHER_EPOCHS = (2, 3, 5, 10)
+MAX_NAMED = 12
+"""Conversations that are named; the rest is counted."""
 
 
 class RoleCosts(BaseModel):
@@ -68,6 +70,8 @@ class RoleCosts(BaseModel):
     """Input tokens that an earlier call about the same state has sent; 0 without a cache."""
     dollars: float | None = None
     """With these tokens read from the vendor's cache; None if its price is unknown."""
+    dollars_uncached: float | None = None
+    """Without a cache."""
 
 
 class Detectable(BaseModel, frozen=True):
@@ -88,7 +92,8 @@ class Estimate(BaseModel):
     """The whole estimate, as in its JSON."""
 
     models: list[str]
-    conversations: list[str]
+    fixtures: list[str]
+    """Names of the conversations."""
     samples: int
     token_counter: str
     design: dict[str, Any]
@@ -124,7 +129,9 @@ def estimate(
     with redirect_stdout(sys.stderr):
         arms = anyio.run(_rehearsed, plan, planned)
     sizes = Counter(id(each.compression) for each in planned[plan.widest.label])
-    conversations = len(plan.conversations)
+    widest = (each.compression.fixture.name for each in planned[plan.widest.label])
+    names = list(dict.fromkeys(widest))
+    conversations = len(names)
     design = Design(
         fixtures=len(sizes),
         # Conversations count the same: one with few probes adds more to the error of the mean.
@@ -134,7 +141,7 @@ def estimate(
     )
     return Estimate(
         models=plan.settings.models,
-        conversations=plan.conversations,
+        fixtures=names,
         samples=plan.samples,
         token_counter=token_counter().name,
         design=asdict(design) | {"conversations": conversations},
@@ -203,8 +210,9 @@ def _roles(
 def _priced(role: str, model: str, tokens: Tokens, price: ModelCost | None) -> RoleCosts:
     shared = round(tokens.shared) if has_prompt_cache(model) else 0
     sent, written = round(tokens.input), round(tokens.output)
-    usage = ModelUsage(
-        input_tokens=sent - shared, output_tokens=written, input_tokens_cache_read=shared
+    usage, uncached = (
+        ModelUsage(input_tokens=sent - read, output_tokens=written, input_tokens_cache_read=read)
+        for read in (shared, 0)
     )
     return RoleCosts(
         role=role,
@@ -214,6 +222,7 @@ def _priced(role: str, model: str, tokens: Tokens, price: ModelCost | None) -> R
         output_tokens=written,
         shared_prefix_tokens=shared,
         dollars=compute_model_cost(price, usage) if price else None,
+        dollars_uncached=compute_model_cost(price, uncached) if price else None,
     )
 
 
@@ -295,13 +304,12 @@ def estimate_command(
     if as_json:
         click.echo(versioned_json(result.model_dump(mode="json")), nl=False)
         return
-    click.echo("\n".join(_head(result)))
-    click.echo(f"\n{estimate_text(result)}")
+    click.echo(estimate_text(result))
 
 
 def estimate_text(result: Estimate) -> str:
-    """Return arms, calls and the smallest difference as text for a terminal."""
-    parts = (_arm_lines(result), role_lines(result), _detecting_lines(result))
+    """Return design, arms, calls and the smallest difference as text for a terminal."""
+    parts = (_head(result), _arm_lines(result), role_lines(result), _detecting_lines(result))
     return "\n\n".join("\n".join(lines) for lines in parts)
 
 
@@ -311,8 +319,11 @@ def _head(result: Estimate) -> Iterator[str]:
         f"conversations {design['conversations']}, compression points {design['fixtures']}, "
         f"compressions of each {design['states']}, answers from each of them {design['answers']}"
     )
+    shown = [printable(name, 60) for name in result.fixtures[:MAX_NAMED]]
+    more = len(result.fixtures) - len(shown)
+    listed = ", ".join([*shown, *([f"and {more} more"] if more else [])])
     yield from textwrap.wrap(
-        ", ".join(result.conversations), 98, initial_indent="  ", subsequent_indent="  "
+        listed, 98, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
     )
     yield (
         f"arms {len(result.arms)} x models {len(result.models)}, samples {result.samples:,}; "
@@ -356,8 +367,13 @@ def _arm_lines(result: Estimate) -> Iterator[str]:
             )
 
 
-def role_lines(result: Estimate) -> Iterator[str]:
-    """Yield calls, tokens and money by role, as lines for a terminal."""
+def role_lines(result: Estimate, other_grader: str = "--model-role grader=MODEL") -> Iterator[str]:
+    """Yield calls, tokens and money by role, as lines for a terminal.
+
+    Args:
+        result: The estimate.
+        other_grader: The option that names another grader.
+    """
     if not result.roles:
         yield "No model would be called: every compression will fail."
         return
@@ -378,17 +394,21 @@ def role_lines(result: Estimate) -> Iterator[str]:
     yield from _indented(Table(heads, rows, names=2))
     answering = {role.model for role in result.roles if role.role == "answerer"}
     if any(r.role == "grader" and r.model in answering - {EMBEDDED_MODEL} for r in result.roles):
-        yield "  WARNING: a model grades its own answers; --model-role grader=MODEL names another"
+        yield f"  WARNING: a model grades its own answers; {other_grader} names another"
     known = [role.dollars for role in result.roles if role.dollars is not None]
     unknown = sorted({role.model for role in result.roles if role.dollars is None})
     if known:
-        yield f"  together ${sum(known):,.2f}{' of what is known' if unknown else ''}"
+        without = sum(role.dollars_uncached or 0.0 for role in result.roles)
+        yield (
+            f"  together ${sum(known):,.2f} if vendors cache the shared prefixes, "
+            f"${without:,.2f} if not{', of what is known' if unknown else ''}"
+        )
     if unknown:
         listed = ", ".join(printable(name) for name in unknown)
-        yield f"  price unknown: {listed}; --prices FILE has a line for each, per million tokens:"
+        yield f"  price unknown: {listed}; --prices FILE has dollars per million tokens:"
         yield (
-            f"    {printable(unknown[0])}: {{input: 1.25, output: 10, input_cache_write: 1.25, "
-            "input_cache_read: 0.125}  # for example"
+            f"    {printable(unknown[0])}: {{input: …, output: …, input_cache_write: …, "
+            "input_cache_read: …}"
         )
     given = result.assumptions
     lines = [
@@ -405,7 +425,8 @@ def role_lines(result: Estimate) -> Iterator[str]:
     if any(role.shared_prefix_tokens for role in result.roles):
         lines.append(
             "Shared prefix: of the tokens in, those that an earlier call about the same state has "
-            "sent. They are priced as read from the vendor's cache, which no vendor promises."
+            "sent. In the column of dollars they are read from the vendor's cache, which no vendor "
+            "promises."
         )
     for line in lines:
         yield from textwrap.wrap(line, 98, initial_indent="  ", subsequent_indent="  ")
@@ -432,10 +453,10 @@ def _detecting_lines(result: Estimate) -> Iterator[str]:
     ]
     yield from _indented(Table(heads, rows, names=0))
     planned = result.detectable_by_compressions[str(result.design["states"])]
-    if planned.here is not None:
+    if planned.here is not None and result.design["states"] > 1:
         yield (
-            f"  Planned: {result.design['states']} of each. Two arms that are less than "
-            f"{planned.here:.2f} apart will probably not be told apart."
+            f"  Planned: {result.design['states']} of each. Differences below {planned.here:.2f} "
+            f"are found in fewer than {WANTED:.0%} of runs."
         )
     yield f"  Variances {result.assumptions['source']}."
     if result.design["states"] < 2:

@@ -160,15 +160,6 @@ class SweepPlan:
         metadata = {**(created.metadata or {}), FITTED: dict(arm.fitted)}
         return task_with(created, name=arm_task_name(tags), tags=tags, metadata=metadata)
 
-    @property
-    def conversations(self) -> list[str]:
-        """The names of the fixtures."""
-        return list(
-            dict.fromkeys(
-                each.compression.fixture.name for each in self.dataset(self.widest).plans.values()
-            )
-        )
-
     def call_models(self) -> None:
         """Call each model once: a key that is wrong would fail every sample after the others paid.
 

@@ -36,6 +36,7 @@ def work(number: int, rule: Outcome, holds: bool, knowledge: float, **more: Any)
         "constraints": [fact | {"knowledge": knowledge}],
         "told": told,
     }
+    given["strategy"] = more.get("arm", "tail")
     return Work(**given | more)
 
 
@@ -99,7 +100,7 @@ def test_the_correlation_is_also_given_without_the_controls() -> None:
     ]
     assert {row[2]: row[4:6] for row in rows} == {
         "all": ["32", "0.45"],
-        "no control": ["16", "-1.00"],
+        "without full and none": ["16", "-1.00"],
     }
 
 
@@ -200,7 +201,7 @@ def test_the_tables_of_the_findings_are_those_of_their_logs() -> None:
     assert f"| area {answered[3]} ({answered[4]}) |" in page
     for arms, kept_as, solved_as in (
         ("all", "{} ({}) with constraints kept", "{} ({}) with solved"),
-        ("no control", "{} with constraints kept ({})", "{} with solved ({})"),
+        ("without full and none", "{} with constraints kept ({})", "{} with solved ({})"),
     ):
         for outcome, said in (("constraints kept", kept_as), ("solved", solved_as)):
             (row,) = [row for row in states if row[:3] == ["knowledge of the state", outcome, arms]]

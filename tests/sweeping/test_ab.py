@@ -78,8 +78,8 @@ def test_an_edited_prompt_takes_the_next_folder_and_the_controls_that_are_there(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--compressor", "tail"], "takes no prompt"),
-        (["--fixtures", "nowhere"], "nowhere"),
+        ([*EMBEDDED, "--compressor", "tail"], "takes no prompt"),
+        ([*EMBEDDED, "--fixtures", "nowhere"], "nowhere"),
         ([], "name a language model"),
         ([*EMBEDDED, "--controls", "."], "--controls"),
         ([*EMBEDDED, "--model-role", "grader=openai/absent"], "grader: 'openai/absent'"),

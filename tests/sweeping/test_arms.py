@@ -106,6 +106,8 @@ def test_products_are_fitted_to_budgets_by_their_own_arguments(
         assert arm.label == f"{name} (budget={budget})"
         assert arm.note.startswith(f"for {budget:,} tokens: {knob}=")
         assert 0.9 * budget < mean(arm) <= budget
+        assert arm.budget == budget
+        assert not arm.not_fitted
 
 
 @pytest.mark.slow
@@ -128,6 +130,16 @@ def test_what_cannot_be_fitted_is_said_and_run_as_it_is(wordy: Path) -> None:
     assert "codex+artifacts (budget=2600 and 3200) for 2,600 tokens: user_tokens=" in said
     assert "(WARNING: this is far below the budget" in said
     assert "summary not fitted: no argument of it sets the size" in said
+    (codex,) = sizes(wordy, ["codex+artifacts"], [2600, 3200])["codex+artifacts"]
+    assert codex.not_fitted, "it is compared with no arm of these sizes"
+
+
+@pytest.mark.slow
+def test_budgets_that_give_almost_the_same_size_are_one_arm(wordy: Path) -> None:
+    (one,) = sizes(wordy, ["pi"], [2600, 2650])["pi"]
+    assert one.label == "pi (budget=2600 and 2650)"
+    assert one.budget == 2650
+    assert 0.97 * 2600 < mean(one) <= 2600
 
 
 def test_a_target_that_cannot_hold_the_system_prompt_is_told_beforehand(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ its samples that failed is given with it. What compares arms with each other is 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -391,7 +392,7 @@ def _of_arm(
         },
         misses=misses(samples, frames.criteria, facts),
         survival=Survival.of(FactTotals(facts)),
-        costs=costs(samples, states),
+        costs=costs(samples, states, set(shared["unit"])),
         failures=failures(samples),
         suspect=int(states["suspect"].fillna("").ne("").sum()),
         abstained=int((samples["scored"] & samples["abstained"].eq(True)).sum()),
@@ -486,11 +487,12 @@ def _one_line(text: object, longest: int) -> str:
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
-def costs(samples: "DataFrame", states: "DataFrame") -> dict[str, float]:
+def costs(samples: "DataFrame", states: "DataFrame", units: AbstractSet[str]) -> dict[str, float]:
     """Return what one arm costs: means per compression and per answer; NaN if nothing is known.
 
-    Tokens before and after and the share removed are means over conversations of means over
-    compressions, so `removed` is not what the two mean sizes would give; `compressions` counts
+    Tokens before and after and the share removed are means over the conversations that all arms
+    have in common (``units``) of means over compressions, so that sizes can be compared as scores
+    are, and `removed` is not what the two mean sizes would give; `compressions` counts
     those that gave a state. `total_tokens` are those of all roles over all samples, in and out, and
     `dollars` those of the whole arm, NaN unless the runs knew every price.
     """
@@ -498,7 +500,8 @@ def costs(samples: "DataFrame", states: "DataFrame") -> dict[str, float]:
     kinds = ("answer_input", "answer_output", "grader_input", "grader_output")
     # The tokens of a compression are on one of its samples, so that they can be added up.
     summed = [f"{kind}_tokens" for kind in (*kinds, "compress_input", "compress_output")]
-    amounts = {name: fine.groupby("fixture")[of].mean().mean() for name, of in _SIZES.items()}
+    sizes = fine[fine["unit"].isin(units)].groupby("fixture")
+    amounts = {name: sizes[of].mean().mean() for name, of in _SIZES.items()}
     amounts |= {name: fine[f"compress_{name}"].mean() for name in _PER_COMPRESSION}
     amounts |= {name: samples[of].mean() for name, of in _PER_ANSWER.items()}
     amounts["total_tokens"] = samples[summed].sum().sum()
