@@ -27,7 +27,7 @@ def test_every_yaml_is_taken(number: int, tmp_path: Path, monkeypatch: pytest.Mo
         ended = run("sweep", "prompts.yaml", "--dry-run")
         assert ended.code == 0, ended.errors
         for label in (
-            "anchored (tail_tokens=4000",
+            "anchored (summary_tokens=5500",
             "anchored (prompt=shorter.md)",
             "google/gemini-x",
         ):
