@@ -28,7 +28,7 @@ def test_every_yaml_is_taken(number: int, tmp_path: Path, monkeypatch: pytest.Mo
         assert ended.code == 0, ended.errors
         for label in (
             "anchored (summary_tokens=5500",
-            "anchored (prompt=shorter.md)",
+            "prompt=shorter.md)",
             "google/gemini-x",
         ):
             assert label in ended.output

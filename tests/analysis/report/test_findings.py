@@ -165,17 +165,15 @@ def test_the_chains() -> None:
         in PAGE
     )
     later = samples_frame(DOCS / "findings" / "equal")
-    for arm, said in (
-        (DEFAULT, "the loss of `anchored` is {}"),
-        ("claude-code", "without files {}"),
-    ):
-        name = arm.split()[0]
-        four, one = (
+    for name, said in ((DEFAULT, "the loss of `anchored` is {}"), ("claude-code", "files {}")):
+        before, last = (
             frame.groupby(["fixture", "probe_id"])[KNOWLEDGE].mean().groupby("fixture").mean()
-            for frame in (after[after["compressor"] == name], later[later["arm"] == arm])
+            for frame in (
+                later[later["arm"] == name],
+                after[after["compressor"] == name.split()[0]],
+            )
         )
-        loss = (one - four).dropna()
-        assert said.format(_over_conversations(loss)) in " ".join(PAGE.split())
+        assert said.format(_over_conversations((before - last).dropna())) in " ".join(PAGE.split())
     facts = facts_frame(folder)
     contradicted = (facts["in_answer_read"] == "contradicted").sum()
     assert f"Of {len(facts):,} facts in answers {contradicted} are contradicted" in PAGE
