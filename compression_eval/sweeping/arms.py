@@ -61,6 +61,9 @@ _NOT_FITTED = "not fitted"
 _BUDGET = re.compile(r'^\{[^\n]*"budget_tokens": ?([1-9]\d*)', re.MULTILINE)
 """The budget that a request of ours for a summary states."""
 
+RUN_ONCE = ("full", "none")
+"""Controls that one epoch is enough for."""
+
 TaskKey = tuple[str, str]
 """Key of a sweep's task: its arm as JSON, and its model."""
 
@@ -86,6 +89,11 @@ class Arm:
     """The size that its states are to have, in tokens; None if it was given or reaches none."""
     fitted: Mapping[str, Any] = field(default_factory=dict)
     """The ``argument`` that was fitted and the ``budgets`` that it was fitted to; empty if none."""
+
+    @property
+    def run_once(self) -> bool:
+        """Whether it is an added control whose states are the same every time."""
+        return self.control and self.spec.name in RUN_ONCE
 
     @property
     def not_fitted(self) -> bool:

@@ -164,6 +164,7 @@ def _say_plan(plan: SweepPlan, folder: Path, done: int) -> None:
     click.echo(
         f"samples  {probes} probes x {settings.epochs} compressions x {settings.answers} answers x "
         f"{len(plan.by_task)} tasks = {plan.samples:,}"
+        + ("; full and none once" if any(arm.run_once for arm in plan.arms) else "")
     )
     if plan.passed_over:
         click.echo(passed_over(plan.passed_over), err=True)

@@ -124,7 +124,7 @@ async def arm_costs(
         settings: Of the sweep.
         model: Takes the place of the compressing one.
     """
-    by_model, epochs = calls_model(arm.spec.name), settings.epochs
+    by_model, epochs = calls_model(arm.spec.name), 1 if arm.run_once else settings.epochs
     costs = ArmCosts("rehearsed" if by_model else "computed")
     places: dict[int, list[ProbePlan]] = {}
     for plan in plans:

@@ -70,6 +70,10 @@ class SweepPlan:
         """Inspect's epochs: compressions times the answers from each."""
         return self.settings.epochs * self.settings.answers
 
+    def epochs_of(self, arm: Arm) -> int:
+        """Return the epochs of an arm: there is nothing to compress again in `RUN_ONCE`."""
+        return self.settings.answers if arm.run_once else self.epochs
+
     @property
     def by_task(self) -> dict[TaskKey, Arm]:
         """The arm of each task, in the order of the run."""
@@ -117,7 +121,8 @@ class SweepPlan:
     @property
     def samples(self) -> int:
         """Samples over all arms, models and epochs."""
-        return sum(self.sizes.values()) * len(self.settings.models) * self.epochs
+        of_arms = sum(self.sizes[arm.label] * self.epochs_of(arm) for arm in self.arms)
+        return of_arms * len(self.settings.models)
 
     @property
     def passed_over(self) -> list[PassedOverError]:
@@ -142,7 +147,7 @@ class SweepPlan:
             for name, model in models:
                 # Each model has its own task, because a task's log names the model that answers.
                 task = with_models(self.task_of(arm), name, self.roles)
-                yield task_with(task, model=model, epochs=Epochs(self.epochs, "mean"))
+                yield task_with(task, model=model, epochs=Epochs(self.epochs_of(arm), "mean"))
 
     def task_of(self, arm: Arm) -> Task:
         """Return the task of an arm, for any model."""
@@ -331,8 +336,8 @@ def _changes(plan: SweepPlan, folder: Path) -> Iterator[str]:
         for name in dict.fromkeys((*before, *now)):
             if before.get(name) != now.get(name):
                 yield f"{name}: {_told(name, before)}, now {_told(name, now)}"
-        if (epochs := spec.config.epochs or 1) > plan.epochs:
-            yield f"epochs: {epochs}, now only {plan.epochs}"
+        if (epochs := spec.config.epochs or 1) > plan.epochs_of(arm):
+            yield f"epochs: {epochs}, now only {plan.epochs_of(arm)}"
 
 
 def _told(name: str, settings: Mapping[str, Any]) -> str:

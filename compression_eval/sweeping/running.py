@@ -301,10 +301,10 @@ def _run(prices: Mapping[str, ModelCost] | None, options: Mapping[str, Any], uni
     """Run a unit; returns why it could not be, or nothing."""
     try:
         plan = SweepPlan(unit.settings, [unit.arm])
-        if plan.samples != unit.samples * plan.epochs:
+        if plan.samples != unit.samples * plan.epochs_of(unit.arm):
             return (
                 f"the command planned {unit.samples:,} samples, and a worker finds "
-                f"{plan.samples // plan.epochs:,}: it cannot read all fixtures and banks, or they "
+                f"{plan.sizes[unit.arm.label]:,}: it cannot read all fixtures and banks, or they "
                 "have changed"
             )
         success, logs = run_sweep(plan, log_folder(unit.folder), prices, **options)

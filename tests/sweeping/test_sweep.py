@@ -61,7 +61,7 @@ def test_every_arm_is_run_with_every_model_and_says_who_answered(
     assert ended.code == 0, ended.errors
     folder = tmp_path / "sweep"
     frame = samples_frame(folder)
-    assert len(frame) == 4 * 2 * small.PROBES * EPOCHS
+    assert len(frame) == 2 * small.PROBES * (2 * EPOCHS + 2), "full and none run once"
     arms = {"full", "none", "tail", "anchored"}
     assert {name.partition(" ")[0] for name in frame["arm"]} == arms
     assert set(frame["model"]) == set(models)
@@ -145,6 +145,23 @@ def test_what_is_done_is_not_done_again_and_more_epochs_go_on_from_it(
     assert set(keys(tmp_path / "sweep").values()) == {1}
     fewer = run("sweep", file, "--epochs", "2")
     assert "epochs: 3, now only 2" in fewer.errors
+
+
+def test_controls_that_are_the_same_every_time_are_run_once(tiny: Path, tmp_path: Path) -> None:
+    file = str(settings_file(tmp_path, tiny, controls=True, models=["embedded/lexical"]))
+    ended = run("sweep", file)
+    assert ended.code == 0, ended.errors
+    counts = Counter(
+        log.eval.metadata["compressor"]["name"]
+        for log in map(read_eval_log, list_eval_logs(str(tmp_path / "sweep")))
+        for _ in log.samples or []
+        if log.eval.metadata
+    )
+    once, twice = small.PROBES, 2 * small.PROBES
+    assert counts.pop("full") == counts.pop("none") == once
+    assert set(counts.values()) >= {twice}
+    assert "; full and none once" in ended.output
+    assert run("sweep", file).code == 0, "nothing is missing"
 
 
 def test_a_task_with_errors_is_taken_up_again_and_the_rest_is_kept(
