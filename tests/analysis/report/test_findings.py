@@ -82,6 +82,8 @@ def test_the_pairs_of_equal_sizes(equal: Figures) -> None:
         low, high = pair.interval or (np.nan, np.nan)
         assert said.format(f"{pair.change:.2f}", f"{low:.2f} to {high:.2f}") in page
         assert f"p {shown_p(pair.p_value)}" in said
+    last = (equal.of_arm[arm].survival.by_age["last quarter"].share for arm in (SHORT, DEFAULT))
+    assert "keeps more ({} instead of {})".format(*map(_percent, last)) in page
 
 
 def test_the_pairs_and_the_ages(of: Figures) -> None:
