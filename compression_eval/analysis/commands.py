@@ -21,6 +21,7 @@ from compression_eval.terminal import (
     examples,
     refusal,
 )
+from compression_eval.text.printable import printable
 
 if TYPE_CHECKING:
     from compression_eval.analysis.logs import Log
@@ -321,6 +322,8 @@ def report(
     write_files(out, files)
     told = f"wrote {out / 'index.html'}, report.md, figures.json and {len(files) - 3} charts"
     click.echo(f"{step}{told}")
+    if not step:
+        click.echo("\n" + "\n".join(printable(remark, 1000) for remark in remarks))
     return remarks  # for quickstart
 
 
