@@ -395,6 +395,8 @@ def _probes(
     asked = [path for path in taken if _bank(path).is_file()]
     if not asked or failed.startswith("model "):
         raise DataError(f"nothing is left to ask about: {failed} ({said})")
+    if failed:
+        _say("", f"{failed} ({said})")
     _remembered(selection, out, imported=True, asked_by=by, asked=True)
     probes = [probe for path in asked for probe in load_pair(path).bank.probes]
     few = f"; too few to rank strategies: {MIN_PROBES} about each are needed"

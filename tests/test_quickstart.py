@@ -60,7 +60,8 @@ def long_session() -> list[Json]:
 
 def compacted(path: Path) -> None:
     """Write a session that its agent compacted at its end."""
-    messages = [*long_session(), user("Now the other one."), assistant("Gladly.")]
+    more = [user("And once more."), assistant(FILLER)]
+    messages = [*long_session(), *more, user("Now the other one."), assistant("Gladly.")]
     cut = len(messages) - 2
     left = {"cut": cut, "summary": "All well.", "state": [user("All well."), cut - 2, cut - 1]}
     data = {"messages": messages, "recorded_compactions": [left]}
@@ -120,6 +121,12 @@ def test_sessions_become_a_report_and_nothing_is_done_twice(sessions: Path, tmp_
     assert not any(b"ferrant.com" in path.read_bytes() for path in (out / "fixtures").iterdir())
     logs = list_eval_logs(str(runs / "logs"))
     assert len(logs) == 5
+    told = json.loads((out / "report-recorded" / "figures.json").read_text("utf-8"))["of_arm"]
+    (alone,) = states_frame(runs / "recorded")["fixture"].unique()
+    own = states_frame(runs / "logs").query("compressor == 'full'")
+    assert own["tokens_state"].nunique() == 2, "they differ in size"
+    size = own[own["fixture"] == alone]["tokens_state"].mean()
+    assert told["full"]["costs"]["tokens_after"] == size, "as its score, of that one"
     assert {read_eval_log(log, header_only=True).status for log in logs} == {"success"}
     table = steps.partition("knowledge")[2].partition("knowledge: 0 to 5")[0].splitlines()[1:]
     rows = {line.split()[0]: line.split() for line in table if line.strip()}

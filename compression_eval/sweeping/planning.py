@@ -142,7 +142,7 @@ class SweepPlan:
         """Yield the task of each arm and model."""
         from compression_eval.task import with_models
 
-        models = [(name, self._model(name)) for name in self.settings.models]
+        models = [(name, _model(self.settings, name)) for name in self.settings.models]
         for arm in self.arms:
             for name, model in models:
                 # Each model has its own task, because a task's log names the model that answers.
@@ -178,11 +178,8 @@ class SweepPlan:
             for name in names
         }
         for name in self.settings.models:
-            models[_place("models", name)] = self._model(name, memoize=False)
+            models[_place("models", name)] = _model(self.settings, name, memoize=False)
         anyio.run(_call_each, models)
-
-    def _model(self, name: str, **options: Any) -> Model:
-        return _model(self.settings, name, **options)
 
 
 def check_models(settings: SweepSettings) -> None:

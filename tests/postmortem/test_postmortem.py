@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -11,9 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from compression_eval import compactions_frame
+from compression_eval.analysis.postmortem import session_line
 from compression_eval.cli import main
 from compression_eval.postmortem.sessions import (
     Mean,
+    SessionRow,
     each_once,
     over_sessions,
     read_sessions,
@@ -242,6 +245,22 @@ def test_a_new_edit_is_awaited_for_as_many_calls_in_a_control_as_in_its_window(
     soon, found = without_edit(edits)
     assert soon.after == 5
     assert soon.control == fmean(each.reach for each in found.controls)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "share"),
+    [(12_000, 2_000, True), (12_000, None, False), (1_000, 1_200, False)],
+)
+def test_a_share_is_told_only_of_sizes_that_are_known(
+    tmp_path: Path, before: int, after: int | None, share: bool
+) -> None:
+    work = planted(lambda work: [work.read(f"big{n}.py", LONG) for n in range(3)])
+    (told,) = work.row(tmp_path).compactions
+    found = replace(told.compaction, tokens_before=before, tokens_after=after)
+    sized = replace(told, compaction=found, verdict="far above usual")
+    line = session_line(SessionRow("s", "s.jsonl", "", "", compactions=[sized]))
+    assert ("% of the 10,000 compacted away" in line) == share
+    assert share or "%" not in line
 
 
 def test_too_little_is_no_verdict(tmp_path: Path) -> None:

@@ -130,6 +130,12 @@ def test_what_is_done_is_not_done_again_and_more_epochs_go_on_from_it(
     planned = run("sweep", file, "--dry-run").output
     assert "= 12" in planned
     assert "Nothing was run" in planned
+    assert "Calls and tokens by role:" in planned
+    lacking = run("sweep", file, "--models", "none-such/x", "--dry-run")
+    assert (lacking.code, "Without --dry-run this is an error: models: " in lacking.errors) == (
+        0,
+        True,
+    )
     assert not (tmp_path / "sweep").exists()
     assert run("sweep", file).code == 0
     calls = {role: len(script.calls) for role, script in scripts.items()}
